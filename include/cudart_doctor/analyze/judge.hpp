@@ -1,0 +1,21 @@
+// From observations to a report with findings and a verdict.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cudart_doctor/model/report.hpp"
+
+namespace cudart_doctor {
+
+struct JudgeOptions {
+  Severity fail_on = Severity::error;
+  /// Policy id that the user asked the headline to follow; empty: chosen by the consumers present.
+  std::string policy;
+};
+
+/// The whole pure half of the pipeline: identify, select, judge. The same snapshot gives the same
+/// report, byte for byte.
+Report make_report(Snapshot snapshot, const JudgeOptions& options);
+
+}  // namespace cudart_doctor

@@ -1,0 +1,18 @@
+// The names that consumers bind, and the names and strings by which a runtime is known.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace cudart_doctor {
+
+/// Bound eagerly by vLLM, SGLang and FlashInfer up to 0.6.16, in this order.
+std::span<const std::string_view> names_rt10();
+/// rt10 and cudaIpcCloseMemHandle: FlashInfer from 0.6.17.
+std::span<const std::string_view> names_rt11();
+/// Bound by name by cuDNN's front end at first use.
+std::span<const std::string_view> names_cudnn_frontend();
+/// TileLang's shim: all or nothing, three optional names left out.
+std::span<const std::string_view> names_tilelang();
+
+}  // namespace cudart_doctor

@@ -1,0 +1,61 @@
+// ELF reader for hostile input: 64-bit little-endian, by program headers and PT_DYNAMIC, over a
+// ByteSource. The same code reads a file and an image in another process.
+// Caps before allocation: 256 program headers, 4,096 dynamic entries, 2^20 symbols, 4 KiB a
+// string, 64 KiB of notes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cudart_doctor/base/byte_source.hpp"
+#include "cudart_doctor/base/result.hpp"
+#include "cudart_doctor/model/elf_facts.hpp"
+
+namespace cudart_doctor {
+
+struct ProgramHeader {
+  std::uint32_t type = 0;
+  std::uint32_t flags = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t vaddr = 0;
+  std::uint64_t filesz = 0;
+  std::uint64_t memsz = 0;
+  std::uint64_t align = 0;
+};
+
+enum class ElfImage : std::uint8_t {
+  file,    ///< Offsets are file offsets.
+  memory,  ///< The source's offset 0 is where the ELF header is mapped; addresses are vaddrs
+           ///< relative to the first PT_LOAD, DT_ pointers may be absolute (load bias added).
+};
+
+/// Opens an object once and answers questions about it. Keeps the headers; nothing is read twice.
+class ElfReader {
+ public:
+  /// Reads the ELF header, program headers and dynamic section. `base` is the address at which a
+  /// memory image lies (0 for files). Errors: malformed (not ELF, cut, lies), unsupported (32-bit,
+  /// big-endian), limit, io.
+  static Result<ElfReader> open(ByteSource& source, ElfImage image, std::uint64_t base = 0);
+
+  /// The facts that the cheap look gives: everything but symbols. `exports_api` is answered by a
+  /// few gnu-hash (or sysv-hash) look-ups.
+  ElfFacts read_facts();
+
+  /// Adds the full symbol walk to `facts`: counts, names of the CUDA families, cuInit's code.
+  /// What could not be read lands in `facts.damage`.
+  void walk_symbols(ElfFacts& facts);
+
+  [[nodiscard]] const std::vector<ProgramHeader>& program_headers() const;
+
+ private:
+  struct State;
+  explicit ElfReader(State state);
+  // The implementing unit chooses its private members.
+};
+
+/// Whether `name` belongs to one of the CUDA API families (cuda, cu, nvrtc, nvml, hip).
+bool is_cuda_api_name(std::string_view name);
+
+}  // namespace cudart_doctor

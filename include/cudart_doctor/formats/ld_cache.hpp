@@ -1,0 +1,18 @@
+// ld.so.cache in its new format (glibc-ld.so.cache1.1), also behind an old-format header.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "cudart_doctor/base/result.hpp"
+#include "cudart_doctor/model/snapshot.hpp"
+
+namespace cudart_doctor {
+
+/// Entries whose soname passes `keep`, in cache order. Errors: malformed, limit.
+Result<std::vector<LoaderCacheEntry>> parse_ld_cache(std::span<const std::byte> bytes,
+                                                     bool (*keep)(std::string_view soname));
+
+}  // namespace cudart_doctor

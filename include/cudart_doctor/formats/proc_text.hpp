@@ -1,0 +1,65 @@
+// Text and binary files of /proc: maps, status, stat, environ, cmdline, auxv, net/tcp. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cudart_doctor/base/result.hpp"
+#include "cudart_doctor/model/maps.hpp"
+
+namespace cudart_doctor {
+
+/// Parses the whole of maps. Odd lines are skipped and counted; one of them never fails the file.
+/// Errors: limit (more than 2^31 bytes).
+Result<MapsTable> parse_maps(std::string text);
+
+/// True when addresses never go backwards: the cheap consistency test of one read.
+bool addresses_ascend(const MapsTable& maps);
+
+struct StatusFile {
+  std::string name;
+  std::optional<std::uint32_t> uid;   ///< Real.
+  std::optional<std::uint32_t> gid;
+  std::vector<std::int64_t> ns_pids;  ///< NSpid, outermost first.
+  std::uint32_t threads = 0;
+  char state = '?';
+};
+StatusFile parse_status(std::string_view text);
+
+struct StatFile {
+  std::string comm;        ///< May hold blanks and parentheses.
+  char state = '?';
+  std::int64_t parent_pid = 0;
+  std::uint64_t start_ticks = 0;
+  std::uint64_t flags = 0;  ///< PF_KTHREAD is 0x00200000.
+};
+Result<StatFile> parse_stat(std::string_view text);
+
+/// NUL-separated strings of environ. Entries without '=' are kept out and counted.
+struct EnvironFile {
+  std::vector<std::pair<std::string, std::string>> variables;
+  std::uint64_t odd_entries = 0;
+  bool all_nul = false;  ///< Not empty and nothing but NUL: overwritten, so unknown.
+};
+EnvironFile parse_environ(std::string_view bytes);
+
+/// argv of cmdline; one element holding the whole text where a title overwrote it.
+std::vector<std::string> parse_cmdline(std::string_view bytes);
+
+/// AT_ type -> value.
+std::map<std::uint64_t, std::uint64_t> parse_auxv(std::span<const std::byte> bytes);
+
+/// Inodes of sockets that listen on `port` in a /proc/net/tcp or tcp6 text.
+std::vector<std::uint64_t> parse_listeners(std::string_view text, std::uint16_t port);
+
+/// The version in /proc/driver/nvidia/version; nothing when the text has none.
+std::optional<std::string> parse_driver_version(std::string_view text);
+
+}  // namespace cudart_doctor

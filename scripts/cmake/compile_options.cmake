@@ -1,0 +1,36 @@
+# One interface target with what every target of the project is compiled with.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+include(CheckPIESupported)
+check_pie_supported()
+
+add_library(doctor_options INTERFACE)
+target_include_directories(doctor_options INTERFACE "${PROJECT_SOURCE_DIR}/include")
+target_compile_options(doctor_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Wold-style-cast -Woverloaded-virtual -Wformat=2
+  -fstack-protector-strong)
+if(CUDART_DOCTOR_WERROR)
+  target_compile_options(doctor_options INTERFACE -Werror)
+endif()
+if(CUDART_DOCTOR_SANITIZE)
+  target_compile_options(doctor_options INTERFACE -fsanitize=${CUDART_DOCTOR_SANITIZE}
+    -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(doctor_options INTERFACE -fsanitize=${CUDART_DOCTOR_SANITIZE})
+else()
+  # Hardening; fortify needs optimisation and does not go with sanitizers.
+  target_compile_options(doctor_options INTERFACE
+    $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE> $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+endif()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(doctor_options INTERFACE -fcf-protection=full)
+endif()
+if(CUDART_DOCTOR_COVERAGE)
+  target_compile_options(doctor_options INTERFACE --coverage)
+  target_link_options(doctor_options INTERFACE --coverage)
+endif()
+target_link_options(doctor_options INTERFACE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
