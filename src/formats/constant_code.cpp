@@ -93,7 +93,7 @@ bool returns_constant_aarch64(std::span<const std::byte> code) {
     if ((word & kMoveMask) == kMoveToW0) {
       constant = true;
     } else if (word != kBtiC && (word & kStackMask) != kStackDown &&
-               (word & kStackMask) != kStackUp && (word & kStoreMask) != (kStoreToStack & kStoreMask)) {
+               (word & kStackMask) != kStackUp && (word & kStoreMask) != kStoreToStack) {
       return false;
     }
   }
