@@ -61,7 +61,9 @@ ScanPlan plan_scan(const ElfFacts& elf, std::string_view path, ScanDepth depth) 
   ScanPlan plan;
   plan.static_suspect = !offers_api && (elf.device_code_sections == true || is_family_name(path) ||
                                         (is_program && needs_cuda(elf)) || depth == ScanDepth::deep);
-  plan.search_contents = offers_api || plan.static_suspect;
+  // cuDNN's front end opens the runtime by name and is told only by its texts.
+  const bool is_front_end = base_name(path).starts_with("_compiled_module");
+  plan.search_contents = offers_api || plan.static_suspect || is_front_end;
   plan.walk_symbols = offers_api || needs_cuda(elf) || depth == ScanDepth::deep;
   return plan;
 }
