@@ -31,6 +31,10 @@ struct Policy {
   std::span<const std::string_view> bound_names;  ///< In bind order; empty: by need.
   bool scans_addresses = false;  ///< Address-ordered: may raise RT04, RT07, RT08.
   bool current = false;          ///< The consumer's present rule (else an older vintage).
+  bool released = true;          ///< false: only ever in a pull request, so in no installation.
+  /// For a rule that a consumer has beside its main one: the first version that ships it. Its
+  /// presence then follows the consumer's version, not its vintage.
+  std::string_view since = {};
   std::vector<DiskRequest> (*wanted)(const Snapshot&) = nullptr;  ///< May be nullptr: nothing.
   Selection (*decide)(const Policy&, const PolicyInput&) = nullptr;
 };
