@@ -40,7 +40,7 @@ Examined examine_unread(const DiskEntry& entry) {
     return {Found::ends, "shorter than an ELF header: the loader stops here", "file too short"};
   }
   if (mentions(reason, "32-bit")) return {Found::skipped, "32-bit object: skipped", {}};
-  if (mentions(reason, "ELF")) {
+  if (mentions(reason, "ELF") || mentions(reason, "program header")) {
     return {Found::ends, "no ELF file: the loader stops here", "invalid ELF header"};
   }
   return {Found::unknown, escape_foreign(reason), {}};
