@@ -40,7 +40,7 @@ Examined examine_unread(const DiskEntry& entry) {
     return {Found::ends, "shorter than an ELF header: the loader stops here", "file too short"};
   }
   if (mentions(reason, "32-bit")) return {Found::skipped, "32-bit object: skipped", {}};
-  if (mentions(reason, "ELF")) {
+  if (mentions(reason, "ELF") || mentions(reason, "program header")) {
     return {Found::ends, "no ELF file: the loader stops here", "invalid ELF header"};
   }
   return {Found::unknown, escape_foreign(reason), {}};
@@ -263,7 +263,7 @@ class Search {
       case Found::ends:
         log_.add(path, StepVerdict::rejected, reason);
         answer_.outcome = Outcome::not_found;
-        answer_.error_text = path + ": " + examined.error_text;
+        answer_.error_text = escape_foreign(path) + ": " + examined.error_text;
         answer_.note = "the first file of that name ends the search: " + examined.error_text;
         break;
       case Found::usable: take_file(path, reason); break;

@@ -13,6 +13,19 @@ constexpr std::array<std::string_view, 11> kScanned = {
     "cudaIpcGetMemHandle", "cudaIpcOpenMemHandle", "cudaIpcCloseMemHandle",
 };
 
+constexpr std::array<std::string_view, 13> kVllm = {
+    "cudaSetDevice",       "cudaDeviceSynchronize", "cudaDeviceReset",  "cudaGetErrorString",
+    "cudaMalloc",          "cudaFree",              "cudaMemset",       "cudaMemcpy",
+    "cudaIpcGetMemHandle", "cudaIpcOpenMemHandle",  "cudaHostRegister", "cudaHostUnregister",
+    "cudaGetLastError",
+};
+
+constexpr std::array<std::string_view, 9> kB12x = {
+    "cudaGetErrorString",  "cudaSetDevice",        "cudaMalloc",
+    "cudaFree",            "cudaMemset",           "cudaMemcpyAsync",
+    "cudaIpcGetMemHandle", "cudaIpcOpenMemHandle", "cudaIpcCloseMemHandle",
+};
+
 // Those that every version of the front end has asked for; newer ones add names that depend on the
 // runtime's major (cudaGraphNodeGetDependencies_v2 only on 12).
 constexpr std::array<std::string_view, 31> kCudnnFrontend = {
@@ -93,6 +106,8 @@ constexpr std::array<std::string_view, 37> kTilelang = {
 
 std::span<const std::string_view> names_rt10() { return std::span(kScanned).first<10>(); }
 std::span<const std::string_view> names_rt11() { return kScanned; }
+std::span<const std::string_view> names_rt13() { return kVllm; }
+std::span<const std::string_view> names_b12x() { return kB12x; }
 std::span<const std::string_view> names_cudnn_frontend() { return kCudnnFrontend; }
 std::span<const std::string_view> names_tilelang() { return kTilelang; }
 

@@ -77,7 +77,7 @@ OpenResult open_file(const Snapshot& snapshot, std::string_view text) {
                                              : "the path is a directory";
     result.error_text = now.state == State::absent
                             ? no_such_file(text)
-                            : std::string(text) + ": cannot read file data: Is a directory";
+                            : escape_foreign(text) + ": cannot read file data: Is a directory";
     return result;
   }
   if (const auto same = find_loaded_file(snapshot, now.key)) {
@@ -95,7 +95,7 @@ OpenResult open_file(const Snapshot& snapshot, std::string_view text) {
 }  // namespace
 
 std::string no_such_file(std::string_view name) {
-  return std::string(name) + ": cannot open shared object file: No such file or directory";
+  return escape_foreign(name) + ": cannot open shared object file: No such file or directory";
 }
 
 FileNow file_now(const Snapshot& snapshot, std::string_view path) {

@@ -4,6 +4,7 @@
 #include "cudart_doctor/analyze/objects_view.hpp"
 #include "cudart_doctor/analyze/open_path.hpp"
 #include "cudart_doctor/analyze/policy_families.hpp"
+#include "cudart_doctor/base/text.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -82,7 +83,7 @@ void open_and_bind(const Policy& policy, const Snapshot& snapshot, Selection& se
   // dlerror names the object as the loader knows it.
   const std::string name = old ? loader_name(snapshot, *selection.object) : text;
   selection.error_type = "AttributeError";
-  selection.error_text = name + ": undefined symbol: " + selection.missing.front();
+  selection.error_text = escape_foreign(name) + ": undefined symbol: " + selection.missing.front();
 }
 
 Selection from_loader_answer(const Policy& policy, const Snapshot& snapshot, LoaderAnswer answer) {
