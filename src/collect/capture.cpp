@@ -19,7 +19,7 @@
 #include "cudart_doctor/collect/read_maps.hpp"
 #include "cudart_doctor/formats/ld_cache.hpp"
 #include "cudart_doctor/formats/proc_text.hpp"
-#include "cudart_doctor/sys/block_cache.hpp"
+#include "cudart_doctor/sys/cached_source.hpp"
 #include "cudart_doctor/sys/process_memory.hpp"
 
 namespace cudart_doctor {
@@ -94,7 +94,7 @@ std::map<std::uint64_t, std::uint64_t> read_auxv(const ProcDirectory& process) {
 /// Link map and environment: what lies in the target's memory.
 void read_memory_facts(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
   context.progress("read link map", context.process.path());
-  BlockCache cache(memory, kMemoryBlock);
+  CachedSource cache(memory, kMemoryBlock);
   auto look = read_link_map(cache, read_auxv(context.process));
   snapshot.process.libc = libc_name(snapshot);
   if (look) {

@@ -5,36 +5,33 @@
 
 #include "cudart_doctor/formats/content_scan.hpp"
 #include "cudart_doctor/formats/elf.hpp"
-#include "cudart_doctor/sys/block_cache.hpp"
 #include "cudart_doctor/sys/process_memory.hpp"
 
 namespace cudart_doctor {
 namespace {
 
-// Enough for the headers and hash table of most libraries; larger blocks cost more to copy than
-// the calls that they save.
-constexpr std::size_t kBlock = 16u << 10;
-
-Fact<ElfFacts> no_elf(Result<std::size_t> count) {
-  if (!count) return Fact<ElfFacts>::unknown("could not be read: " + count.error().message);
-  return Fact<ElfFacts>::unknown(*count == 0 ? "an empty file" : "no ELF file");
-}
-
-ElfLook look_into(ByteSource& source, ElfImage image, std::uint64_t base, std::string_view path,
-                  const CaptureRules& rules) {
+/// Why an object gave no reader: what it is instead, or what is wrong with it.
+ElfLook explain_failure(ByteSource& source, const Error& error) {
   ElfLook look;
   std::array<std::byte, 4> magic = {};
   auto count = source.read_at(0, magic);
   look.is_elf = count && *count == magic.size() && std::memcmp(magic.data(), "\177ELF", 4) == 0;
-  if (!look.is_elf) {
-    look.elf = no_elf(std::move(count));
-    return look;
+  if (look.is_elf) {
+    look.elf = Fact<ElfFacts>::unknown(error.message);
+  } else if (!count) {
+    look.elf = Fact<ElfFacts>::unknown("could not be read: " + count.error().message);
+  } else {
+    look.elf = Fact<ElfFacts>::unknown(*count == 0 ? "an empty file" : "no ELF file");
   }
+  return look;
+}
+
+ElfLook look_into(ByteSource& source, ElfImage image, std::uint64_t base, std::string_view path,
+                  const CaptureRules& rules) {
   auto reader = ElfReader::open(source, image, base);
-  if (!reader) {
-    look.elf = Fact<ElfFacts>::unknown(reader.error().message);
-    return look;
-  }
+  if (!reader) return explain_failure(source, reader.error());
+  ElfLook look;
+  look.is_elf = true;
   ElfFacts facts = reader->read_facts();
   if (rules.plan) look.plan = rules.plan(facts, path);
   if (look.plan.walk_symbols) reader->walk_symbols(facts);
@@ -53,15 +50,13 @@ ElfLook look_into(ByteSource& source, ElfImage image, std::uint64_t base, std::s
 }  // namespace
 
 ElfLook look_into_file(ByteSource& file, std::string_view path, const CaptureRules& rules) {
-  BlockCache cache(file, kBlock);
-  return look_into(cache, ElfImage::file, 0, path, rules);
+  return look_into(file, ElfImage::file, 0, path, rules);
 }
 
 ElfLook look_into_image(ByteSource& memory, std::uint64_t base, std::string_view path,
                         const CaptureRules& rules) {
   ShiftedSource image(memory, base);
-  BlockCache cache(image, kBlock);
-  return look_into(cache, ElfImage::memory, base, path, rules);
+  return look_into(image, ElfImage::memory, base, path, rules);
 }
 
 }  // namespace cudart_doctor

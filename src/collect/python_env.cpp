@@ -29,6 +29,7 @@ class PythonReader {
   }
   [[nodiscard]] bool is_python() const;
   [[nodiscard]] std::string version_of_target() const;
+  [[nodiscard]] std::optional<std::string> started_as() const;
   [[nodiscard]] std::optional<std::string> interpreter_of_target() const;
   [[nodiscard]] std::vector<std::string> mapped_sites() const;
   [[nodiscard]] std::string resolve_shim(const std::string& path);
@@ -45,7 +46,8 @@ class PythonReader {
   const DiskReader& disk_;
   SiteFinder sites_;
   SiteSearch search_;
-  std::vector<std::string> wanted_;
+  std::vector<std::string> wanted_;  ///< In search order; not all of them need exist.
+  std::ptrdiff_t python_path_count_ = 0;
 };
 
 bool PythonReader::is_python() const {
@@ -69,7 +71,7 @@ std::string PythonReader::version_of_target() const {
 
 /// The path by which the interpreter was started: only it leads to a virtual environment, whose
 /// python is a link to another place. Nothing where a title was written over the command line.
-std::optional<std::string> PythonReader::interpreter_of_target() const {
+std::optional<std::string> PythonReader::started_as() const {
   const auto* arguments = snapshot_.process.command_line.get();
   if (arguments == nullptr || arguments->empty()) return std::nullopt;
   const std::string& first = arguments->front();
@@ -82,6 +84,20 @@ std::optional<std::string> PythonReader::interpreter_of_target() const {
   auto directory = context_.process.read_link("cwd");
   if (!directory || !directory->starts_with('/')) return std::nullopt;
   return *directory + "/" + first;
+}
+
+/// started_as(), where it leads to the program that really runs: not a shim, not another python3
+/// that the PATH has by now.
+std::optional<std::string> PythonReader::interpreter_of_target() const {
+  auto path = started_as();
+  const std::string* executable = snapshot_.process.executable.get();
+  if (!path || executable == nullptr) return path;
+  context_.progress("follow interpreter", *path);
+  auto found = context_.files.find(*path);
+  auto real = found ? context_.files.real_path(*found)
+                    : Result<std::string>(tl::unexpected(found.error()));
+  if (!real || *real != *executable) return std::nullopt;
+  return path;
 }
 
 /// Site directories that mapped extension modules lie in, the one with most of them first.
@@ -139,7 +155,7 @@ void PythonReader::choose_own() {
     choose(sites_.of_interpreter(*interpreter), "command line");
   } else if (!mapped.empty()) {
     // An overwritten command line: what is mapped proves which packages are used.
-    choose({mapped, version, true}, "mapped objects");
+    choose({mapped, version, true, true}, "mapped objects");
   } else if (const std::string* venv = variable("VIRTUAL_ENV")) {
     if (auto search = sites_.of_venv(*venv)) choose(*search, "VIRTUAL_ENV");
   }
@@ -173,6 +189,7 @@ void PythonReader::add_python_path() {
   for (const auto directory : split(*value, ':')) {
     if (directory.starts_with('/')) wanted_.emplace_back(directory);
   }
+  python_path_count_ = static_cast<std::ptrdiff_t>(wanted_.size());
 }
 
 void PythonReader::add_user_sites() {
@@ -185,9 +202,10 @@ void PythonReader::add_user_sites() {
   } else if (const std::string* home = variable("HOME")) {
     base = *home + "/.local";
   }
-  if (base.starts_with('/')) {
-    wanted_.push_back(base + "/lib/python" + search_.version + "/site-packages");
-  }
+  if (!base.starts_with('/')) return;
+  // site.py: behind a virtual environment's own directory, but before a plain prefix's.
+  wanted_.insert(search_.is_venv ? wanted_.end() : wanted_.begin() + python_path_count_,
+                 base + "/lib/python" + search_.version + "/site-packages");
 }
 
 void PythonReader::keep_directories() {

@@ -23,6 +23,7 @@ std::optional<SiteSearch> SiteFinder::of_venv(const std::string& directory) cons
   const VenvConfig config = parse_pyvenv_cfg(*text);
   SiteSearch search = of_prefix(directory, config.version);
   search.user_sites = config.system_sites;
+  search.is_venv = true;
   if (config.system_sites && config.home.starts_with('/')) {
     append(search.directories,
            of_prefix(std::string(dir_name(config.home)), search.version).directories);

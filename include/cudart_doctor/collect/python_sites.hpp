@@ -16,6 +16,7 @@ struct SiteSearch {
   std::vector<std::string> directories;
   std::string version;       ///< "3.11", "" when not found.
   bool user_sites = true;    ///< false in a virtual environment that shuts them out.
+  bool is_venv = false;
 };
 
 class SiteFinder {
