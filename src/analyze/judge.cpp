@@ -48,7 +48,7 @@ Headline choose_headline(const Report& report, const std::string& asked) {
     for (const Policy& policy : policies()) {
       if (policy.scans_addresses && policy.current && policy.consumer == consumer.id) {
         return {std::string(policy.id), consumer.name + (consumer.version.empty() ? "" : " ") +
-                                            shown(consumer.version) +
+                                            escape_foreign(consumer.version) +
                                             " is in this process; its rule is assumed to be the "
                                             "current one"};
       }
@@ -71,7 +71,7 @@ std::string undecided_reason(const Report& report) {
                                           candidate.kind == RuntimeKind::undetermined;
                                  });
   if (open != report.candidates.end()) {
-    return "what " + shown(base_name(open->path)) + " is could not be determined";
+    return "what " + escape_foreign(base_name(open->path)) + " is could not be determined";
   }
   if (!snapshot.capture.maps_consistent) return "the mappings did not hold still";
   return {};

@@ -40,8 +40,6 @@ std::string consumer_phrase(const Selection& selection) {
   return policy == nullptr ? selection.policy : std::string(policy->title);
 }
 
-std::string shown(std::string_view path) { return escape_foreign(path); }
-
 std::string shown_address(std::uint64_t address) {
   std::array<char, 16> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), address, 16).ptr;

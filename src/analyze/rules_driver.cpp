@@ -21,12 +21,12 @@ Finding found_driver(const Observations& seen, const Companion& companion, std::
                      std::string headline) {
   Finding finding = start_finding(id, Severity::critical, std::move(headline));
   finding.evidence.push_back((companion.loaded ? "Mapped: " : "First in the loader's way: ") +
-                             shown(companion.path));
+                             escape_foreign(companion.path));
   finding.evidence.insert(finding.evidence.end(), companion.evidence.begin(),
                           companion.evidence.end());
   const auto variable = variable_that_brought(seen.snapshot, companion.path);
   if (!variable.empty()) {
-    finding.evidence.push_back(std::string(variable) + " lists " + shown(dir_name(companion.path)));
+    finding.evidence.push_back(std::string(variable) + " lists " + escape_foreign(dir_name(companion.path)));
   }
   return finding;
 }
@@ -42,9 +42,9 @@ std::vector<Finding> judge_companion(const Observations& seen, const Companion& 
           return other.kind == CompanionKind::driver || other.kind == CompanionKind::driver_compat;
         });
     if (genuine != seen.companions.end()) {
-      finding.evidence.push_back("Kept out by the stub's soname: " + shown(genuine->path));
+      finding.evidence.push_back("Kept out by the stub's soname: " + escape_foreign(genuine->path));
     }
-    finding.fixes = {"Take " + shown(dir_name(companion.path)) +
+    finding.fixes = {"Take " + escape_foreign(dir_name(companion.path)) +
                          " out of LD_LIBRARY_PATH and the run paths",
                      "Restart the process"};
     return {std::move(finding)};
@@ -52,8 +52,8 @@ std::vector<Finding> judge_companion(const Observations& seen, const Companion& 
   if (companion.kind == CompanionKind::driver_broken) {
     Finding finding = found_driver(seen, companion, "DR03",
                                    "What the loader finds as the CUDA driver is not one: " +
-                                       shown(base_name(companion.path)) + ".");
-    finding.fixes = {"Delete " + shown(companion.path) + ", or mount the driver again"};
+                                       escape_foreign(base_name(companion.path)) + ".");
+    finding.fixes = {"Delete " + escape_foreign(companion.path) + ", or mount the driver again"};
     return {std::move(finding)};
   }
   return {};

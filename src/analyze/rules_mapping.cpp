@@ -60,8 +60,8 @@ std::vector<Finding> judge_lost_files(const Observations& seen) {
         start_finding(deleted ? "MP01" : "MP02", severity,
                       "The file of a loaded CUDA library was " +
                           std::string(deleted ? "deleted" : "replaced") + ": " +
-                          shown(base_name(object.path())) + ".");
-    finding.evidence.push_back("Mapped: " + shown(object.path()) + ", " + key_text(object.key) +
+                          escape_foreign(base_name(object.path())) + ".");
+    finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " + key_text(object.key) +
                                build_id_text(object));
     if (object.path_now) {
       finding.evidence.push_back(
@@ -93,7 +93,7 @@ std::vector<Finding> judge_memory_files(const Observations& seen) {
                                     "A CUDA runtime was loaded from memory, not from a file.");
     finding.effect = "consumers that open the runtime by its path cannot open it";
     finding.evidence.push_back(
-        shown(object.path()) +
+        escape_foreign(object.path()) +
         (candidate.version.empty() ? "" : ", version " + candidate.version) +
         build_id_text(object));
     finding.fixes = {"Load the runtime from a file"};
@@ -112,7 +112,7 @@ std::vector<Finding> judge_namespace(const Observations& seen) {
   for (const std::size_t index : objects_of_interest(seen)) {
     const LoadedObject& object = seen.snapshot.objects[index];
     if (object.elf.is_unknown()) {
-      unread.push_back(shown(object.path()) + ": " + object.elf.reason());
+      unread.push_back(escape_foreign(object.path()) + ": " + object.elf.reason());
     }
   }
   Finding finding = start_finding(
@@ -140,10 +140,10 @@ std::vector<Finding> judge_identity(const Observations& seen) {
     const bool other_build = both_known && *elf->build_id != *object.path_now_build_id;
     Finding finding = start_finding(
         "MP05", other_inode && other_build ? Severity::error : Severity::info,
-        "The path of " + shown(base_name(object.path())) +
+        "The path of " + escape_foreign(base_name(object.path())) +
             (other_inode && other_build ? " leads to another file than the one loaded."
                                         : " has another device or inode than the mapping."));
-    finding.evidence.push_back("Mapped: " + shown(object.path()) + ", " + key_text(object.key) +
+    finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " + key_text(object.key) +
                                build_id_text(object));
     finding.evidence.push_back(
         "At the path: " + key_text(*object.path_now) +
@@ -213,7 +213,7 @@ std::vector<Finding> judge_names(const Observations& seen) {
   finding.effect = bites ? "the consumer aborts before it sees the real runtime"
                          : "none here: no rule that is in use stops at it";
   for (const NameOnly& line : lines) {
-    finding.evidence.push_back(shown_address(line.address) + " " + shown(line.path) + ": " +
+    finding.evidence.push_back(shown_address(line.address) + " " + escape_foreign(line.path) + ": " +
                                line.why);
   }
   if (bites) {
@@ -234,16 +234,16 @@ std::vector<Finding> judge_paths(const Observations& seen) {
     if (path.empty() || object.state == FileState::memory) continue;
     if (path.find(' ') != std::string::npos) {
       evidence.push_back("Tools that split at blanks see: " +
-                         shown(std::string_view(path).substr(0, path.find(' '))));
+                         escape_foreign(std::string_view(path).substr(0, path.find(' '))));
     } else if (path.find('\\') != std::string::npos) {
-      evidence.push_back("maps does not tell a backslash from an escape: " + shown(path));
+      evidence.push_back("maps does not tell a backslash from an escape: " + escape_foreign(path));
     } else if (escape_foreign(path) != path) {
-      evidence.push_back("Holds control characters or bytes that are no UTF-8: " + shown(path));
+      evidence.push_back("Holds control characters or bytes that are no UTF-8: " + escape_foreign(path));
     } else {
       continue;
     }
     if (path.ends_with(" (deleted)")) {
-      evidence.push_back("The file is really called so, and is not deleted: " + shown(path));
+      evidence.push_back("The file is really called so, and is not deleted: " + escape_foreign(path));
     }
   }
   if (evidence.empty()) return {};
@@ -260,7 +260,7 @@ std::vector<Finding> judge_maps(const Observations& seen) {
   std::vector<std::string> evidence;
   if (maps.odd_lines > 0) {
     evidence.push_back(count_of(maps.odd_lines, "line is", "lines are") +
-                       " no maps line; the first: " + shown(maps.first_odd_line));
+                       " no maps line; the first: " + escape_foreign(maps.first_odd_line));
   }
   if (maps.truncated) evidence.emplace_back("The text ends in the middle of a line");
   if (!capture.maps_consistent) {

@@ -28,9 +28,9 @@ std::vector<const Candidate*> loaded_of_kind(const Observations& seen, RuntimeKi
 }
 
 std::string described(const Candidate& candidate) {
-  std::string text = shown(candidate.path);
+  std::string text = escape_foreign(candidate.path);
   if (!candidate.version.empty()) text += ", version " + candidate.version;
-  if (!candidate.soname.empty()) text += ", soname " + shown(candidate.soname);
+  if (!candidate.soname.empty()) text += ", soname " + escape_foreign(candidate.soname);
   if (candidate.build_id) text += ", build-id " + *candidate.build_id;
   return text;
 }
@@ -45,7 +45,7 @@ std::vector<std::string> needing_objects(const Snapshot& snapshot) {
       return name.starts_with("libcudart");
     });
     if (needed != elf->needed.end()) {
-      out.push_back(shown(object.path()) + " needs " + shown(*needed));
+      out.push_back(escape_foreign(object.path()) + " needs " + escape_foreign(*needed));
       continue;
     }
     const auto undefined =
@@ -53,7 +53,7 @@ std::vector<std::string> needing_objects(const Snapshot& snapshot) {
           return symbol.name.starts_with("cuda") || symbol.name.starts_with("__cuda");
         });
     if (undefined != elf->undefined.end()) {
-      out.push_back(shown(object.path()) + " uses " + shown(undefined->name));
+      out.push_back(escape_foreign(object.path()) + " uses " + escape_foreign(undefined->name));
     }
   }
   return out;
@@ -106,7 +106,7 @@ std::vector<Finding> judge_look_alikes(const Observations& seen) {
     Finding finding = start_finding(
         "RT03", candidate.selectable_by_name ? Severity::warning : Severity::info,
         "A look-alike of the CUDA runtime is mapped: " + what + " " +
-            shown(base_name(candidate.path)) + ".");
+            escape_foreign(base_name(candidate.path)) + ".");
     finding.effect = candidate.selectable_by_name
                          ? "a consumer that picks the runtime by name may take it"
                          : "none by name: no known rule can pick a file of this name";
@@ -120,7 +120,7 @@ std::vector<Finding> judge_look_alikes(const Observations& seen) {
     finding.evidence.insert(finding.evidence.end(), candidate.evidence.begin(),
                             candidate.evidence.end());
     const std::string owner = candidate.package.empty() ? "the package that brought it"
-                                                        : shown(candidate.package);
+                                                        : escape_foreign(candidate.package);
     finding.fixes.push_back(candidate.label == "TileLang shim"
                                 ? "TileLang 0.1.12 or later names it so that no rule takes it"
                                 : "Upgrade or remove " + owner);
@@ -237,7 +237,7 @@ std::vector<Finding> judge_majors(const Observations& seen) {
   }
   for (const auto& [major, path] : reachable) {
     finding.evidence.push_back("Reachable, not mapped: CUDA " + std::to_string(major) + " at " +
-                               shown(path));
+                               escape_foreign(path));
   }
   finding.fixes.emplace_back("Install packages of one CUDA major only");
   if (refusing != nullptr) {
@@ -267,7 +267,7 @@ std::vector<Finding> judge_overrides(const Observations& seen) {
   Finding finding = start_finding("RT11", missing ? Severity::error : Severity::warning,
                                   std::string(kVariable) + (missing ? " names a missing file."
                                                                     : " is set, and not read."));
-  finding.evidence.push_back(std::string(kVariable) + "=" + shown(*value));
+  finding.evidence.push_back(std::string(kVariable) + "=" + escape_foreign(*value));
   if (missing) finding.evidence.emplace_back("Nothing is at that path in the target's view");
   if (!vllm_possible) {
     finding.evidence.emplace_back("vLLM, the only one that reads it, is not in this process");

@@ -66,7 +66,7 @@ std::string answer_line(const Selection& row) {
   if (row.presence == Presence::unknown) line = "If it runs here, " + line;
   if (row.presence == Presence::absent) line = "Not in this process: " + line;
   if (!row.error_text.empty()) return line + row.error_text;
-  return line + (row.chosen_text.empty() ? "no answer" : shown(row.chosen_text));
+  return line + (row.chosen_text.empty() ? "no answer" : escape_foreign(row.chosen_text));
 }
 
 std::vector<std::string> answer_lines(const std::vector<const Selection*>& rows) {
@@ -91,11 +91,11 @@ Finding selected_look_alike(const Observations& seen, const Candidate& candidate
                        ? "binds silently; every call goes through the look-alike"
                        : failure_effect(consumer_of(first));
   const LoadedObject& object = seen.snapshot.objects[*candidate.object];
-  finding.evidence.push_back("Taken: " + shown(candidate.path) + " at " +
+  finding.evidence.push_back("Taken: " + escape_foreign(candidate.path) + " at " +
                              shown_address(object.lowest));
   for (const Candidate& other : seen.candidates) {
     if (!other.loaded || other.kind != RuntimeKind::genuine) continue;
-    finding.evidence.push_back("Shadowed: " + shown(other.path) + " at " +
+    finding.evidence.push_back("Shadowed: " + escape_foreign(other.path) + " at " +
                                shown_address(seen.snapshot.objects[*other.object].lowest) +
                                (other.version.empty() ? "" : ", version " + other.version));
   }
@@ -106,8 +106,8 @@ Finding selected_look_alike(const Observations& seen, const Candidate& candidate
         "Or TileLang 0.1.12 or later, whose shim has a name that no rule takes");
   } else {
     finding.fixes.push_back("Or remove " + (candidate.package.empty()
-                                                ? shown(candidate.path)
-                                                : shown(candidate.package)));
+                                                ? escape_foreign(candidate.path)
+                                                : escape_foreign(candidate.package)));
   }
   finding.fixes.emplace_back("Restart all ranks");
   finding.no_help = futile_overrides(consumer_of(first));
@@ -147,7 +147,7 @@ std::vector<Finding> judge_order(const Observations& seen,
     if (!candidate.object) continue;
     finding.evidence.push_back(
         "By address: " + shown_address(seen.snapshot.objects[*candidate.object].lowest) + " " +
-        shown(candidate.path));
+        escape_foreign(candidate.path));
   }
   for (const Selection* row : unstable) {
     if (counts_in_full(first) && !counts_in_full(*row)) continue;
@@ -192,7 +192,7 @@ std::vector<Finding> judge_missed(const Observations& seen,
       subject_of(first) + " would not find the runtime that is mapped.");
   finding.consumer = consumer_phrase(first);
   finding.effect = failure_effect(consumer_of(first));
-  finding.evidence.push_back("Mapped: " + shown(genuine->path) +
+  finding.evidence.push_back("Mapped: " + escape_foreign(genuine->path) +
                              (genuine->version.empty() ? "" : ", version " + genuine->version));
   for (std::string& line : answer_lines(missing)) finding.evidence.push_back(std::move(line));
   const LoadedObject& object = seen.snapshot.objects[*genuine->object];
@@ -204,7 +204,7 @@ std::vector<Finding> judge_missed(const Observations& seen,
   }
   for (std::string& fix : upgrades(missing)) finding.fixes.push_back(std::move(fix));
   if (consumer_of(first) == "vllm" && first.outcome == Outcome::none) {
-    finding.fixes.push_back("Or set VLLM_CUDART_SO_PATH=" + shown(genuine->path));
+    finding.fixes.push_back("Or set VLLM_CUDART_SO_PATH=" + escape_foreign(genuine->path));
   } else {
     finding.no_help = futile_overrides(consumer_of(first));
   }

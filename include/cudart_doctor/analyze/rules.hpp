@@ -51,9 +51,6 @@ bool counts_in_full(const Selection& selection);
 /// that is unknown: how a finding names the consumer behind a rule.
 std::string consumer_phrase(const Selection& selection);
 
-/// A path for a sentence: escaped, whole.
-std::string shown(std::string_view path);
-
 /// "7f1a10000000", as maps writes addresses.
 std::string shown_address(std::uint64_t address);
 
