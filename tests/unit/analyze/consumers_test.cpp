@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cudart_doctor/formats/content_scan.hpp"
 #include "support/catch.hpp"
 #include "support/synthetic_elf.hpp"
 
@@ -250,6 +251,18 @@ TEST_CASE("cuDNN's front end inside another extension is found by its texts") {
   CHECK(consumer(snapshot, "cudnn-frontend").vintage == "cudnn-frontend");
   snapshot.objects[0].content.get()->markers.emplace_back("CUDNN_FRONTEND_CUDART_LIB_NAME");
   CHECK(consumer(snapshot, "cudnn-frontend").vintage == "cudnn-frontend-2026-06");
+}
+
+TEST_CASE("a program that searches for telling texts is none of those it searches for") {
+  Snapshot snapshot = make_python();
+  ContentScan content;
+  content.markers = {kMarkerTexts.begin(), kMarkerTexts.end()};
+  content.yardstick = {kYardstickTexts.begin(), kYardstickTexts.end()};
+  map_object(snapshot, "/usr/bin/cudart-doctor", content);
+  for (const auto& found : find_consumers(snapshot)) {
+    CHECK(found.presence == Presence::absent);
+    CHECK(found.vintage.empty());
+  }
 }
 
 TEST_CASE("a test case can say that an object has cuDNN's front end in it") {
