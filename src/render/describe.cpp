@@ -25,7 +25,9 @@ const Consumer* find_consumer(const Report& report, std::string_view id) {
 }
 
 std::string nothing_found_sentence(const Report& report) {
-  const bool all_read = report.snapshot.capture.unread.empty();
+  // "Could not read" is never "not there".
+  const CaptureFacts& capture = report.snapshot.capture;
+  const bool all_read = capture.objects_read != 0 && capture.unread.empty();
   if (report.candidates.empty()) {
     return all_read ? "No CUDA runtime was found, under any name: nothing is mapped or installed."
                     : "No CUDA runtime was found in what could be read.";
@@ -161,8 +163,9 @@ std::string headline_sentence(const Report& report) {
 }
 
 bool leads_with_finding(const Report& report) {
-  return report.verdict.exit_code != 3 && !report.findings.empty() &&
-         report.findings.front().severity != Severity::info;
+  if (report.verdict.exit_code == 3 || report.findings.empty()) return false;
+  const Severity severity = report.findings.front().severity;
+  return severity != Severity::info || severity >= report.verdict.fail_on;
 }
 
 std::vector<std::string> needed_by(const Report& report, const Candidate& candidate) {

@@ -45,7 +45,7 @@ std::string selection_title(const Report& report, const Selection& selection);
 /// The answer in one sentence: the gravest finding, else what the headline's rule takes.
 std::string headline_sentence(const Report& report);
 
-/// True when the report's first line carries a finding (a warning or more, and it was decided).
+/// True when the report's first line carries a finding: a warning or more, or one that fails.
 bool leads_with_finding(const Report& report);
 
 /// File names of mapped objects that ask for this candidate's soname; empty where several mapped

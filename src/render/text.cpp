@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxHost = 24;      // Columns of the host name in the first line.
 constexpr std::size_t kMaxEvidence = 2;   // Facts of the headline's finding, unless verbose.
-constexpr std::size_t kMaxFurther = 8;    // Further findings, unless verbose.
+constexpr std::size_t kMaxFurther = 5;    // Further findings, unless verbose.
 
 std::string_view owner_text(Owner owner) {
   switch (owner) {
@@ -105,7 +105,7 @@ void write_further_findings(TextWriter& writer, const Report& report) {
   for (std::size_t i = first; i < end; ++i) write_short_finding(writer, report.findings[i]);
   if (end < count) {
     writer.entry({.before = " ", .hang = 1},
-                 count_of(count - end, "finding") + " more with -v");
+                 count_of(count - end, "more finding") + " with -v");
   }
 }
 
@@ -134,9 +134,11 @@ std::string exit_reason(const Report& report) {
                                : count_of(count, name_of(severity), name_of(severity)));
   }
   if (counts.empty()) return "no finding";
-  const std::string limit(name_of(report.verdict.fail_on));
-  return join(counts, ", ") + (report.verdict.exit_code == 1 ? "; fails at " + limit
-                                                             : "; none at or above " + limit);
+  const auto grave = std::count_if(
+      report.findings.begin(), report.findings.end(),
+      [&](const Finding& finding) { return finding.severity >= report.verdict.fail_on; });
+  return join(counts, ", ") + "; " + (grave == 0 ? "none" : std::to_string(grave)) +
+         " at or above --fail-on " + std::string(name_of(report.verdict.fail_on));
 }
 
 }  // namespace

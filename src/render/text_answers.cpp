@@ -109,22 +109,22 @@ Row make_row(const Report& report, const Selection& selection,
     case AnswerResult::ok:
       row.result = "ok";
       row.tone = Tone::good;
-      if (selection.open == OpenOutcome::new_object) row.why = "but maps a second object";
-      if (selection.open == OpenOutcome::loads) row.why = "loaded anew from disk";
+      if (selection.open == OpenOutcome::new_object) row.why = ", but maps a second object";
+      if (selection.open == OpenOutcome::loads) row.why = ", loaded anew from disk";
       break;
     case AnswerResult::fails:
       row.result = "FAIL";
       row.tone = Tone::bad;
-      row.why = failure_text(selection);
+      row.why = " " + failure_text(selection);
       break;
     case AnswerResult::unproven:
       row.result = "?";
       row.tone = Tone::notice;
-      row.why = unproven_text(report, selection, refs);
+      row.why = " " + unproven_text(report, selection, refs);
       break;
     case AnswerResult::nothing:
       row.result = "-";
-      row.why = outcome_text(selection.outcome);
+      row.why = " " + outcome_text(selection.outcome);
       break;
   }
   row.why += order_mark(report, selection, refs);
@@ -201,7 +201,7 @@ void write_answers(TextWriter& writer, const Report& report) {
                               pad(row.where, where_width) + "  ",
                     .word = row.result,
                     .tone = row.tone,
-                    .after = row.why.empty() ? "" : " ",
+                    .after = row.why.starts_with(' ') ? " " : "",
                     .hang = title_width + where_width + 5};
     writer.entry(lead, trim(row.why), 3);
     if (writer.verbose()) write_steps(writer, *row.selection);

@@ -62,7 +62,8 @@ std::string state_mark(const LoadedObject& object) {
 
 std::string completeness(const Candidate& candidate) {
   if (!candidate.exports_known) return "its symbols could not be read";
-  if (candidate.exported == 0 && candidate.missing.empty()) return "";
+  if (candidate.kind == RuntimeKind::static_copy) return "";
+  if (candidate.exported == 0) return "exports no runtime name";
   std::string out;
   if (candidate.names_asked != 0) {
     const std::size_t missing = std::min<std::size_t>(candidate.missing.size(),
@@ -73,7 +74,6 @@ std::string completeness(const Candidate& candidate) {
     out = "all names";
   }
   if (candidate.missing.empty()) return out;
-  if (candidate.exported == 0) return "exports no runtime name";
   std::vector<std::string> names;
   for (const auto& name : candidate.missing) names.push_back(escape_foreign(name));
   return (out.empty() ? "" : out + "; ") + "lacks " + enumerate(names, kMaxNames);
@@ -107,6 +107,13 @@ std::string details(const Report& report, const Candidate& candidate, bool verbo
   return join(parts, "; ");
 }
 
+/// On disk, genuine and complete: one line is enough.
+bool is_plain_file(const Candidate& candidate) {
+  return !candidate.object && candidate.kind == RuntimeKind::genuine && !candidate.version.empty() &&
+         candidate.version.size() <= 12 && candidate.exports_known && candidate.missing.empty() &&
+         !candidate.soname_disagrees && !candidate.vendored;
+}
+
 void write_candidate(TextWriter& writer, const Report& report, std::size_t index,
                      const std::string& ref) {
   const Candidate& candidate = report.candidates[index];
@@ -118,7 +125,11 @@ void write_candidate(TextWriter& writer, const Report& report, std::size_t index
                   .tone = tag.tone,
                   .after = pad("", 4 - std::min<std::size_t>(4, tag.word.size())) + "  " + where +
                            "  "};
-  writer.path_line(lead, escape_foreign(candidate.path));
+  if (is_plain_file(candidate) && !writer.verbose()) {
+    writer.path_line(lead, escape_foreign(candidate.path), "  " + printable(candidate.version));
+    return;
+  }
+  writer.path_line(lead, escape_foreign(candidate.path), "");
   writer.labelled("", details(report, candidate, writer.verbose()), 4);
   if (!writer.verbose()) return;
   if (object != nullptr) {
@@ -153,12 +164,13 @@ void write_static_copies(TextWriter& writer, const Report& report) {
 
 void write_none_found(TextWriter& writer, const Report& report) {
   const Snapshot& snapshot = report.snapshot;
-  writer.entry({.before = " none; searched: ", .hang = 3},
-               count_of(snapshot.objects.size(), "mapped object") + ", " +
-                   count_of(snapshot.python.site_directories.size(), "Python directory",
-                            "Python directories") +
-                   (snapshot.loader.cache.is_known() ? ", the loader's cache" : "") +
-                   "; by contents, whatever the name");
+  std::vector<std::string> places = {
+      count_of(snapshot.capture.objects_read, "mapped object") + " by contents"};
+  if (const std::size_t count = snapshot.python.site_directories.size(); count != 0) {
+    places.push_back(count_of(count, "Python directory", "Python directories"));
+  }
+  if (snapshot.loader.cache.is_known()) places.push_back("the loader's cache");
+  writer.labelled("RUNTIMES", "none; searched: " + join(places, ", "));
 }
 
 std::string_view companion_word(CompanionKind kind) {
@@ -190,8 +202,9 @@ bool is_driver(CompanionKind kind) {
 }
 
 std::string companion_text(const Companion& companion) {
+  const std::string version = printable(companion.version);
   std::string out = escape_foreign(base_name(companion.path));
-  if (!companion.version.empty()) out += " " + printable(companion.version);
+  if (!version.empty() && out.find(version) == std::string::npos) out += " " + version;
   out.append(", ").append(companion_word(companion.kind));
   if (!companion.loaded) out += companion.object ? ", mapped as data" : ", on disk, not mapped";
   return out;
@@ -203,12 +216,12 @@ void write_runtimes(TextWriter& writer, const Report& report) {
   const bool order_matters =
       std::any_of(report.findings.begin(), report.findings.end(),
                   [](const Finding& finding) { return finding.id == "RT07"; });
-  writer.line(order_matters ? "RUNTIMES in address order; another start may differ (RT07)"
-                            : "RUNTIMES in address order");
   if (report.candidates.empty()) {
     write_none_found(writer, report);
     return;
   }
+  writer.line(order_matters ? "RUNTIMES in address order; another start may differ (RT07)"
+                            : "RUNTIMES in address order");
   const auto refs = candidate_refs(report);
   std::size_t installed = 0;
   for (std::size_t i = 0; i < report.candidates.size(); ++i) {
@@ -234,7 +247,12 @@ void write_companions(TextWriter& writer, const Report& report) {
     if (telling || writer.verbose()) lines.push_back(companion_text(companion));
   }
   if (const auto* module = report.snapshot.host.kernel_module.get()) {
-    lines.push_back("kernel module " + escape_foreign(*module));
+    const std::string text = "kernel module " + escape_foreign(*module);
+    if (lines.empty()) {
+      lines.push_back(text);
+    } else {
+      lines.front() += "; " + text;
+    }
   }
   constexpr std::size_t kMaxCompanions = 4;
   const std::size_t shown =

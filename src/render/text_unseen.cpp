@@ -8,24 +8,44 @@
 namespace cudart_doctor {
 namespace {
 
-/// "3 objects could not be read: FIRST (2 more with -v)", or one line each when verbose.
-void add_group(std::vector<std::string>& lines, const TextWriter& writer, std::string_view what,
+/// "3 objects unread; the first: PATH: REASON", or all of them when verbose.
+void add_group(std::vector<std::string>& lines, const TextWriter& writer, const std::string& what,
                const std::vector<std::string>& items) {
   if (items.empty()) return;
-  if (writer.verbose()) {
-    for (const auto& item : items) lines.push_back(std::string(what) + ": " + printable(item));
+  if (items.size() == 1) {
+    lines.push_back(what + ": " + printable(items.front()));
     return;
   }
-  const std::string count =
-      items.size() == 1 ? "" : " (1 of " + std::to_string(items.size()) + ", -v for all)";
-  lines.push_back(std::string(what) + count + ": " + printable(items.front()));
+  if (!writer.verbose()) {
+    lines.push_back(what + "; the first: " + printable(items.front()));
+    return;
+  }
+  lines.push_back(what + ":");
+  for (const auto& item : items) lines.push_back(printable(item));
 }
 
-template <typename T>
-void add_unknown(std::vector<std::string>& lines, std::string_view what, const Fact<T>& fact) {
-  if (fact.is_known()) return;
-  lines.push_back(std::string(what) + ": " + printable(fact.reason()));
-}
+/// Facts that the target would not tell, gathered by reason: most often all share one.
+class UnknownFacts {
+ public:
+  template <typename T>
+  void add(std::string_view what, const Fact<T>& fact) {
+    if (fact.is_known()) return;
+    const std::string reason = printable(fact.reason());
+    for (auto& [known_reason, names] : groups_) {
+      if (known_reason != reason) continue;
+      names.append(", ").append(what);
+      return;
+    }
+    groups_.emplace_back(reason, what);
+  }
+
+  void add_to(std::vector<std::string>& lines) const {
+    for (const auto& [reason, names] : groups_) lines.push_back(names + ": " + reason);
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> groups_;
+};
 
 std::vector<std::string> unread_paths(const Snapshot& snapshot) {
   std::vector<std::string> items;
@@ -55,19 +75,26 @@ std::vector<std::string> unseen(const TextWriter& writer, const Report& report) 
   if (!report.verdict.undecided.empty() && report.verdict.exit_code != 3) {
     lines.push_back(printable(report.verdict.undecided));
   }
-  add_group(lines, writer, "unread object", snapshot.capture.unread);
-  add_unknown(lines, "environment", snapshot.environment);
-  add_unknown(lines, "load order (link map)", snapshot.link_map);
+  add_group(lines, writer, count_of(snapshot.capture.unread.size(), "object") + " unread",
+            snapshot.capture.unread);
+  UnknownFacts unknown;
+  unknown.add("environment", snapshot.environment);
+  unknown.add("load order", snapshot.link_map);
+  unknown.add("command line", snapshot.process.command_line);
+  unknown.add("executable", snapshot.process.executable);
+  unknown.add("loader's cache", snapshot.loader.cache);
+  unknown.add_to(lines);
   if (const auto* namespaces = snapshot.link_map.get()) {
     for (const LinkNamespace& space : *namespaces) {
       if (!space.note.empty()) lines.push_back("load order: " + printable(space.note));
     }
   }
-  add_unknown(lines, "command line", snapshot.process.command_line);
-  add_unknown(lines, "executable", snapshot.process.executable);
-  add_unknown(lines, "loader's cache", snapshot.loader.cache);
-  add_group(lines, writer, "Python directory", snapshot.python.unread_directories);
-  add_group(lines, writer, "path on disk", unread_paths(snapshot));
+  const auto& directories = snapshot.python.unread_directories;
+  add_group(lines, writer,
+            count_of(directories.size(), "Python directory", "Python directories") + " unread",
+            directories);
+  const auto paths = unread_paths(snapshot);
+  add_group(lines, writer, count_of(paths.size(), "path") + " on disk unread", paths);
   add_maps(lines, snapshot);
   if (snapshot.capture.static_skipped != 0) {
     lines.push_back("static runtimes in " +

@@ -1,12 +1,19 @@
 // Wrapping with a lead.
 #include "render/text_writer.hpp"
 
+#include <utility>
+
 #include "render/names.hpp"
 
 namespace cudart_doctor {
 namespace {
 
 std::size_t left_of(std::size_t used) { return used < kColumns ? kColumns - used : 0; }
+
+std::string trim_end(std::string text) {
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
 
 }  // namespace
 
@@ -20,8 +27,7 @@ void TextWriter::entry(const Lead& lead, std::string_view sentence, std::size_t 
                                                              : LongWords::shorten});
   std::string first = lead.before + paint(lead.word, lead.tone, options_.color) + lead.after +
                       lines.front();
-  first.erase(first.find_last_not_of(' ') + 1);
-  line(first);
+  line(trim_end(std::move(first)));
   for (std::size_t i = 1; i < lines.size(); ++i) line(std::string(lead.hang, ' ') + lines[i]);
 }
 
@@ -30,11 +36,12 @@ void TextWriter::labelled(std::string_view label, std::string_view sentence,
   entry({.before = pad(label, kTextColumn)}, sentence, max_lines);
 }
 
-void TextWriter::path_line(const Lead& lead, std::string_view path) {
+void TextWriter::path_line(const Lead& lead, std::string_view path, std::string_view after) {
   const std::size_t width = display_width(lead.before) + display_width(lead.word) +
-                            display_width(lead.after);
-  line(lead.before + paint(lead.word, lead.tone, options_.color) + lead.after +
-       (verbose() ? std::string(path) : shorten_path(path, left_of(width))));
+                            display_width(lead.after) + display_width(after);
+  std::string text = lead.before + paint(lead.word, lead.tone, options_.color) + lead.after +
+                     (verbose() ? std::string(path) : shorten_path(path, left_of(width)));
+  line(trim_end(text.append(after)));
 }
 
 Tone tone_of(Severity severity) {

@@ -34,8 +34,8 @@ class TextWriter {
   /// As entry, with a label of the report's left column ("EFFECT").
   void labelled(std::string_view label, std::string_view sentence,
                 std::size_t max_lines = kMaxLines);
-  /// A path on a line of its own: shortened to fit, whole when verbose.
-  void path_line(const Lead& lead, std::string_view path);
+  /// A path on a line of its own, `after` behind it: shortened to fit, whole when verbose.
+  void path_line(const Lead& lead, std::string_view path, std::string_view after);
 
   [[nodiscard]] bool verbose() const { return options_.verbose; }
   [[nodiscard]] std::string take() { return std::move(out_); }
