@@ -1,6 +1,9 @@
 // DR01, DR03: a libcuda that is no driver, mapped or first in the loader's way.
 #include <algorithm>
+#include <optional>
 
+#include "cudart_doctor/analyze/identify.hpp"
+#include "cudart_doctor/analyze/loader.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
 
@@ -59,13 +62,48 @@ std::vector<Finding> judge_companion(const Observations& seen, const Companion& 
   return {};
 }
 
+/// Every libcudart opens exactly this name.
+constexpr std::string_view kDriverName = "libcuda.so.1";
+
+bool is_mapped_driver(const Companion& companion) {
+  switch (companion.kind) {
+    case CompanionKind::driver:
+    case CompanionKind::driver_compat:
+    case CompanionKind::driver_stub:
+    case CompanionKind::driver_broken: return companion.loaded;
+    default: return false;
+  }
+}
+
+/// The file at which a fresh load of libcuda.so.1 would end, as a companion on disk.
+std::optional<Companion> reachable_driver(const Snapshot& snapshot) {
+  const LoaderAnswer answer = simulate_dlopen(snapshot, {.name = kDriverName, .caller = {}});
+  if (answer.object || !answer.disk_path) return std::nullopt;
+  const auto entry = snapshot.disk.find(*answer.disk_path);
+  if (entry == snapshot.disk.end() || entry->second.kind != DiskKind::file) return std::nullopt;
+  Companion companion =
+      identify_companion(*answer.disk_path, entry->second.elf, entry->second.content);
+  companion.path = *answer.disk_path;
+  return companion;
+}
+
 }  // namespace
+
+std::vector<DiskRequest> wanted_by_driver(const Snapshot& snapshot) {
+  return wanted_by_dlopen(snapshot, {.name = kDriverName, .caller = {}});
+}
 
 std::vector<Finding> judge_driver(const Observations& seen) {
   std::vector<Finding> out;
+  bool any_mapped = false;
   for (const Companion& companion : seen.companions) {
     if (!companion.loaded) continue;
+    any_mapped = any_mapped || is_mapped_driver(companion);
     for (Finding& finding : judge_companion(seen, companion)) out.push_back(std::move(finding));
+  }
+  if (any_mapped) return out;
+  if (const auto reachable = reachable_driver(seen.snapshot)) {
+    for (Finding& finding : judge_companion(seen, *reachable)) out.push_back(std::move(finding));
   }
   return out;
 }

@@ -29,8 +29,11 @@ std::vector<Finding> judge_runtimes(const Observations& seen);
 std::vector<Finding> judge_selections(const Observations& seen);
 /// MP01-MP08.
 std::vector<Finding> judge_mappings(const Observations& seen);
-/// DR01, DR03.
+/// DR01, DR03: of the mapped driver library, and where none is mapped of the one that a load of
+/// libcuda.so.1 would reach.
 std::vector<Finding> judge_driver(const Observations& seen);
+/// What judge_driver wants to know about the disk.
+std::vector<DiskRequest> wanted_by_driver(const Snapshot& snapshot);
 
 /// A finding with the fixed parts of its catalogue entry filled in. `id` must be in the catalogue.
 Finding start_finding(std::string_view id, Severity severity, std::string headline);
