@@ -197,6 +197,11 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   if (!files) return tl::unexpected(files.error());
   if (!files->note().empty()) snapshot.capture.notes.push_back(files->note());
   const CaptureContext context{options, rules, *process, *files};
+  if (const std::string exe = process->shown("exe"); !context.is_skipped(exe)) {
+    context.progress("read executable", exe);
+    auto supported = check_supported(*process, options.pid);
+    if (!supported) return tl::unexpected(supported.error());
+  }
   auto live = read_live_facts(context, snapshot);
   auto still_there = check_still_there(*root, snapshot.process);
   if (!still_there) return tl::unexpected(still_there.error());

@@ -20,28 +20,6 @@ Error ended(std::int64_t pid) {
   return {ErrorKind::gone, pid_text(pid) + " ended while it was looked at", ESRCH};
 }
 
-/// The 64-bit little-endian test on the executable itself; an executable that cannot be read is
-/// no reason to stop.
-Result<void> check_class(const ProcDirectory& process, std::int64_t pid) {
-  auto fd = process.open_file("exe");
-  if (!fd) return {};
-  std::array<char, 6> head = {};
-  const ssize_t count = ::pread(fd->get(), head.data(), head.size(), 0);
-  if (count < static_cast<ssize_t>(head.size()) ||
-      std::string_view(head.data(), 4) != std::string_view("\177ELF", 4)) {
-    return {};
-  }
-  if (head[4] == 1) {
-    return fail(ErrorKind::unsupported,
-                pid_text(pid) + " is a 32-bit program: only 64-bit processes are supported");
-  }
-  if (head[5] == 2) {
-    return fail(ErrorKind::unsupported,
-                pid_text(pid) + " is a big-endian program: only little-endian is supported");
-  }
-  return {};
-}
-
 std::map<std::string, std::uint64_t> read_namespaces(const ProcDirectory& process) {
   constexpr std::array<const char*, 7> kNames = {"cgroup", "ipc", "mnt", "net",
                                                  "pid",    "user", "uts"};
@@ -94,6 +72,26 @@ Result<ProcDirectory> open_process(const ProcDirectory& root, std::int64_t pid) 
   return process;
 }
 
+Result<void> check_supported(const ProcDirectory& process, std::int64_t pid) {
+  auto fd = process.open_file("exe");
+  if (!fd) return {};
+  std::array<char, 6> head = {};
+  const ssize_t count = ::pread(fd->get(), head.data(), head.size(), 0);
+  if (count < static_cast<ssize_t>(head.size()) ||
+      std::string_view(head.data(), 4) != std::string_view("\177ELF", 4)) {
+    return {};
+  }
+  if (head[4] == 1) {
+    return fail(ErrorKind::unsupported,
+                pid_text(pid) + " is a 32-bit program: only 64-bit processes are supported");
+  }
+  if (head[5] == 2) {
+    return fail(ErrorKind::unsupported,
+                pid_text(pid) + " is a big-endian program: only little-endian is supported");
+  }
+  return {};
+}
+
 Result<ProcessFacts> read_process_facts(const ProcDirectory& process, std::int64_t pid) {
   auto stat_text = process.read_file("stat");
   if (!stat_text) return tl::unexpected(stat_text.error());
@@ -112,9 +110,6 @@ Result<ProcessFacts> read_process_facts(const ProcDirectory& process, std::int64
     facts.gid = status.gid;
     facts.ns_pids = status.ns_pids;
     facts.threads = status.threads;
-  }
-  if (auto supported = check_class(process, pid); !supported) {
-    return tl::unexpected(supported.error());
   }
   facts.executable = read_executable(process);
   facts.command_line = read_command_line(process);

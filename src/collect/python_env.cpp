@@ -92,12 +92,7 @@ std::optional<std::string> PythonReader::interpreter_of_target() const {
   auto path = started_as();
   const std::string* executable = snapshot_.process.executable.get();
   if (!path || executable == nullptr) return path;
-  context_.progress("follow interpreter", *path);
-  auto found = context_.files.find(*path);
-  auto real = found ? context_.files.real_path(*found)
-                    : Result<std::string>(tl::unexpected(found.error()));
-  if (!real || *real != *executable) return std::nullopt;
-  return path;
+  return sites_.real_path(*path) == *executable ? path : std::nullopt;
 }
 
 /// Site directories that mapped extension modules lie in, the one with most of them first.
@@ -128,8 +123,9 @@ std::string PythonReader::resolve_shim(const std::string& path) {
   std::string version;
   if (const std::string* chosen = variable("PYENV_VERSION")) {
     version = *chosen;
-  } else if (auto text = context_.files.read_text(root + "/version", kMaxVersionFile)) {
-    version = *text;
+  } else if (const std::string file = root + "/version"; !context_.is_skipped(file)) {
+    context_.progress("read pyenv version", file);
+    if (auto text = context_.files.read_text(file, kMaxVersionFile)) version = *text;
   }
   version = std::string(trim(version.substr(0, version.find_first_of(":\n"))));
   std::string target = root + "/versions/" + version + "/bin/" + std::string(base_name(path));

@@ -14,6 +14,15 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& from) 
 
 }  // namespace
 
+std::optional<std::string> SiteFinder::real_path(const std::string& path) const {
+  if (context_.is_skipped(path)) return std::nullopt;
+  context_.progress("follow interpreter", path);
+  auto found = context_.files.find(path);
+  if (!found) return std::nullopt;
+  auto real = context_.files.real_path(*found);
+  return real ? std::optional(std::move(*real)) : std::nullopt;
+}
+
 std::optional<SiteSearch> SiteFinder::of_venv(const std::string& directory) const {
   const std::string file = directory + "/pyvenv.cfg";
   if (context_.is_skipped(file)) return std::nullopt;
@@ -65,11 +74,7 @@ SiteSearch SiteFinder::of_interpreter(const std::string& path) const {
   for (const auto& directory : {std::string(dir_name(bin)), bin}) {
     if (auto search = of_venv(directory)) return *search;
   }
-  std::string real = path;
-  context_.progress("follow interpreter", path);
-  if (auto found = context_.files.find(path)) {
-    if (auto resolved = context_.files.real_path(*found)) real = *resolved;
-  }
+  const std::string real = real_path(path).value_or(path);
   // A link into an environment (uv, pipx put such links into ~/.local/bin).
   if (real != path) {
     if (auto search = of_venv(std::string(dir_name(dir_name(real))))) return *search;

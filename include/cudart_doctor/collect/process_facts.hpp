@@ -12,9 +12,13 @@ namespace cudart_doctor {
 /// Opens /proc/PID. Errors: not_found ("no process with PID 7"), permission (hidepid).
 Result<ProcDirectory> open_process(const ProcDirectory& root, std::int64_t pid);
 
-/// Facts of a process that can be looked into. Errors: not_found (kernel thread, zombie),
-/// unsupported (its executable is not 64-bit little-endian), gone, permission, malformed.
+/// Facts of a process that can be looked into. Errors: not_found (kernel thread, zombie), gone,
+/// permission, malformed.
 Result<ProcessFacts> read_process_facts(const ProcDirectory& process, std::int64_t pid);
+
+/// Fails with `unsupported` where the executable is not 64-bit little-endian. Reads the executable
+/// itself; one that cannot be read is no reason to stop.
+Result<void> check_supported(const ProcDirectory& process, std::int64_t pid);
 
 /// Fails with `gone` when the process ended or its PID belongs to another one by now.
 Result<void> check_still_there(const ProcDirectory& root, const ProcessFacts& facts);

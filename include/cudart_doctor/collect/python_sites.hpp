@@ -34,6 +34,9 @@ class SiteFinder {
   [[nodiscard]] std::optional<std::string> on_path(const std::string& path_value,
                                                    const std::string& name) const;
 
+  /// Where an interpreter's path leads; nothing where it leads nowhere.
+  [[nodiscard]] std::optional<std::string> real_path(const std::string& path) const;
+
  private:
   const CaptureContext& context_;
   const DiskReader& disk_;
