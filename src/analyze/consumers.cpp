@@ -83,10 +83,11 @@ const LoadedObject* find_front_end(const Snapshot& snapshot) {
     const bool given = std::any_of(object.uses_rules.begin(), object.uses_rules.end(), [](const auto& rule) {
       return rule == "cudnn-fe" || rule.starts_with("cudnn-frontend");
     });
-    if (given || has_marker(object.content.get(), "Multiple libcudart libraries found") ||
-        has_marker(object.content.get(), "Unable to load any libcudart")) {
-      return &object;
-    }
+    const bool has_text = has_marker(object.content.get(), "Multiple libcudart libraries found") ||
+                          has_marker(object.content.get(), "Unable to load any libcudart");
+    // A program that searches for such texts, as this one, holds those of other libraries too.
+    const bool searches_texts = has_marker(object.content.get(), "TileLang Error");
+    if (given || (has_text && !searches_texts)) return &object;
   }
   return nullptr;
 }

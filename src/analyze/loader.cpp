@@ -264,6 +264,7 @@ class Search {
       case Found::ends:
         log_.add(path, StepVerdict::rejected, reason);
         answer_.outcome = Outcome::not_found;
+        answer_.disk_path = path;
         answer_.error_text = escape_foreign(path) + ": " + examined.error_text;
         answer_.note = "the first file of that name ends the search: " + examined.error_text;
         break;

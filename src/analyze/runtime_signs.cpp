@@ -33,8 +33,12 @@ bool is_system_library(std::string_view needed) {
 
 void read_names(RuntimeSigns& signs, const ElfFacts& elf) {
   signs.name = parse_runtime_name(signs.base);
-  signs.name_has_cudart = to_lower(signs.base).find("cudart") != std::string::npos;
   signs.named_like_library = is_library_name(signs.base);
+  // A program may be called after the runtime without pretending to be a library.
+  const bool is_library_file = signs.base.find(".so") != std::string_view::npos;
+  signs.name_has_cudart =
+      signs.named_like_library ||
+      (is_library_file && to_lower(signs.base).find("cudart") != std::string::npos);
   if (elf.soname) {
     signs.soname = parse_runtime_name(*elf.soname);
     signs.sonamed_like_library = is_library_name(*elf.soname);

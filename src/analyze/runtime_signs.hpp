@@ -34,7 +34,7 @@ std::size_t expected_yardstick(std::uint32_t constant);
 struct RuntimeSigns {
   std::string_view base;                 ///< File name, mark-free.
   std::optional<RuntimeName> name;       ///< The file name, where it is a public one.
-  bool name_has_cudart = false;          ///< In any letter case.
+  bool name_has_cudart = false;          ///< A library's name with the word in it, in any letter case.
   bool named_like_library = false;       ///< "libcudart*", "libstub_cudart*".
   std::optional<RuntimeName> soname;     ///< DT_SONAME, where it is a public one.
   bool sonamed_like_library = false;

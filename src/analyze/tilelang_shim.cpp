@@ -73,7 +73,9 @@ TilelangShim inspect_tilelang_shim(std::string_view path, const ElfFacts& elf,
     found.evidence.emplace_back("exports a part of the names of TileLang's shim, no others");
   }
   if (shim_name) found.evidence.emplace_back("named like TileLang's shim");
-  found.is_shim = has_text || all_names || (only_shim_names && shim_name);
+  // A program that searches for the texts holds them too, but offers none of the names.
+  const bool offers_names = !elf.symbols_walked || elf.census.runtime > 0;
+  found.is_shim = offers_names && (has_text || all_names || (only_shim_names && shim_name));
   if (!found.is_shim) return {};
 
   found.groups = static_cast<std::uint8_t>(groups_of_text(content) & by_name);

@@ -21,7 +21,7 @@ struct LoaderQuery {
 struct LoaderAnswer {
   Outcome outcome = Outcome::not_found;  ///< selected, not_found or undetermined.
   std::optional<std::size_t> object;     ///< The mapped object that it ends at.
-  std::optional<std::string> disk_path;  ///< The file that the search found.
+  std::optional<std::string> disk_path;  ///< The file that the search found, or ended at.
   OpenOutcome open = OpenOutcome::not_asked;
   std::string note;
   std::string error_text;                ///< dlerror()'s text when nothing is found.

@@ -68,6 +68,14 @@ struct Selection {
   Presence presence = Presence::unknown;   ///< Of the consumer, in this vintage.
   std::string presence_note;               ///< "SGLang 0.5.9", "another vintage is installed".
 
+  /// The row of the policy table, copied so that a renderer needs nothing but the report.
+  std::string title;     ///< "FlashInfer after #5198"
+  std::string consumer;  ///< Consumer id ("flashinfer"); empty for a plain loader rule.
+  std::string vintage;   ///< "from pull 5198 (2026-09)"
+  std::string source;    ///< Where the rule was read.
+  bool current = false;  ///< The consumer's present rule, else an older vintage.
+  std::uint32_t bound = 0;  ///< How many names it binds eagerly; 0: by need.
+
   /// True when the consumer would end with an object that it can open and bind.
   [[nodiscard]] bool works() const {
     return outcome == Outcome::selected && open != OpenOutcome::fails && missing.empty() &&
