@@ -113,14 +113,15 @@ class Search {
 
   bool try_link_map() {
     for (const LinkEntry& entry : base_link_map(snapshot_)->entries) {
-      if (!entry.object || *entry.object >= snapshot_.objects.size()) continue;
-      const std::string* soname = soname_of(snapshot_, *entry.object);
+      const auto object = object_of_entry(snapshot_, entry);
+      if (!object) continue;
+      const std::string* soname = soname_of(snapshot_, *object);
       const bool by_soname = soname != nullptr && *soname == query_.name;
       if (!by_soname && entry.name != query_.name) continue;
       const std::string note = by_soname ? "already loaded, and its soname is the wanted name"
                                          : "already loaded under the wanted name";
-      log_.add(snapshot_.objects[*entry.object].path(), StepVerdict::taken, note);
-      finish_loaded(*entry.object, note);
+      log_.add(snapshot_.objects[*object].path(), StepVerdict::taken, note);
+      finish_loaded(*object, note);
       return true;
     }
     return stop_at_unread();

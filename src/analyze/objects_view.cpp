@@ -49,23 +49,36 @@ const LinkNamespace* base_link_map(const Snapshot& snapshot) {
   const auto* namespaces = snapshot.link_map.get();
   if (namespaces == nullptr) return nullptr;
   for (const LinkNamespace& space : *namespaces) {
-    if (space.id == 0 && !space.entries.empty()) return &space;
+    // What is missing from half a list may still be loaded.
+    if (space.id == 0 && !space.entries.empty() && space.note.empty()) return &space;
   }
   return nullptr;
+}
+
+std::optional<std::size_t> object_of_entry(const Snapshot& snapshot, const LinkEntry& entry) {
+  if (entry.object) {
+    if (*entry.object < snapshot.objects.size()) return *entry.object;
+    return std::nullopt;
+  }
+  if (entry.name.empty()) return std::nullopt;
+  for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
+    if (snapshot.objects[i].executable && has_path(snapshot.objects[i], entry.name)) return i;
+  }
+  return std::nullopt;
 }
 
 bool is_loaded_in_base(const Snapshot& snapshot, std::size_t object) {
   const LinkNamespace* base = base_link_map(snapshot);
   if (base == nullptr) return snapshot.objects[object].executable;
   return std::any_of(base->entries.begin(), base->entries.end(),
-                     [&](const LinkEntry& entry) { return entry.object == object; });
+                     [&](const LinkEntry& entry) { return object_of_entry(snapshot, entry) == object; });
 }
 
 std::vector<std::size_t> loaded_objects(const Snapshot& snapshot) {
   std::vector<std::size_t> loaded;
   if (const LinkNamespace* base = base_link_map(snapshot)) {
     for (const LinkEntry& entry : base->entries) {
-      if (entry.object && *entry.object < snapshot.objects.size()) loaded.push_back(*entry.object);
+      if (const auto object = object_of_entry(snapshot, entry)) loaded.push_back(*object);
     }
     return loaded;
   }
@@ -110,7 +123,7 @@ const std::string* soname_of(const Snapshot& snapshot, std::size_t object) {
 std::string loader_name(const Snapshot& snapshot, std::size_t object) {
   if (const LinkNamespace* base = base_link_map(snapshot)) {
     for (const LinkEntry& entry : base->entries) {
-      if (entry.object == object && !entry.name.empty()) return entry.name;
+      if (!entry.name.empty() && object_of_entry(snapshot, entry) == object) return entry.name;
     }
   }
   return snapshot.objects[object].path();

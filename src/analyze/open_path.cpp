@@ -13,10 +13,11 @@ using State = FileNow::State;
 std::optional<std::size_t> find_by_loader_name(const LinkNamespace& base, const Snapshot& snapshot,
                                                std::string_view text) {
   for (const LinkEntry& entry : base.entries) {
-    if (!entry.object || *entry.object >= snapshot.objects.size()) continue;
-    if (entry.name == text) return entry.object;
-    const std::string* soname = soname_of(snapshot, *entry.object);
-    if (soname != nullptr && *soname == text) return entry.object;
+    const auto object = object_of_entry(snapshot, entry);
+    if (!object) continue;
+    if (entry.name == text) return object;
+    const std::string* soname = soname_of(snapshot, *object);
+    if (soname != nullptr && *soname == text) return object;
   }
   return std::nullopt;
 }

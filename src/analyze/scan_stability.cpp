@@ -57,7 +57,7 @@ ScanStability judge_stability(const MapsTable& maps, std::span<const PythonLine>
     const GroupKey key = key_of(maps, line.row);
     if (seen.emplace(key, true).second) groups.push_back(key);
   }
-  StepLog ignored;
+  StepLog ignored(StepLog::Mode::discard);
   ScanStability result;
   std::vector<Identity> known = {identity(rule(lines, ignored))};
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -65,8 +65,7 @@ ScanStability judge_stability(const MapsTable& maps, std::span<const PythonLine>
       result.not_tried = groups.size() - i;
       break;
     }
-    StepLog log;
-    const ScanAnswer answer = rule(with_first(maps, lines, groups[i]), log);
+    const ScanAnswer answer = rule(with_first(maps, lines, groups[i]), ignored);
     const Identity other = identity(answer);
     if (std::find(known.begin(), known.end(), other) != known.end()) continue;
     known.push_back(other);

@@ -6,6 +6,7 @@
 namespace cudart_doctor {
 
 void StepLog::add(std::string_view subject, StepVerdict verdict, std::string_view reason) {
+  if (mode_ == Mode::discard) return;
   Step step{std::string(subject), verdict, std::string(reason)};
   if (!seen_.emplace(step.subject, verdict, step.reason).second) return;
   steps_.push_back(std::move(step));

@@ -14,8 +14,11 @@
 
 namespace cudart_doctor {
 
-/// The base namespace's link map; nullptr when it could not be read.
+/// The base namespace's link map; nullptr when it could not be read, or not to its end.
 const LinkNamespace* base_link_map(const Snapshot& snapshot);
+
+/// The object of a link map entry: where its l_ld lies, else the one that has its name as path.
+std::optional<std::size_t> object_of_entry(const Snapshot& snapshot, const LinkEntry& entry);
 
 /// Whether the loader's base namespace has `object`. Without a link map every mapping that can be
 /// executed counts.

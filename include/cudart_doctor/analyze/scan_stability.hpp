@@ -20,7 +20,7 @@ struct ScanStability {
 };
 
 /// Objects whose lines are moved to the front; more carry the word only by intent.
-inline constexpr std::size_t kMaxReordered = 256;
+inline constexpr std::size_t kMaxReordered = 64;
 
 /// Two answers are the same when their outcome and object (device and inode) are the same.
 ScanStability judge_stability(const MapsTable& maps, std::span<const PythonLine> lines,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,6 +16,10 @@ namespace cudart_doctor {
 
 class StepLog {
  public:
+  /// Whether steps are kept: a rule that is evaluated only for its answer needs none.
+  enum class Mode : std::uint8_t { keep, discard };
+  explicit StepLog(Mode mode = Mode::keep) : mode_(mode) {}
+
   /// Most steps that `take` hands over, its own note not counted.
   static constexpr std::size_t kMaxSteps = 64;
 
@@ -27,6 +32,7 @@ class StepLog {
   [[nodiscard]] std::vector<Step> take();
 
  private:
+  Mode mode_;
   std::vector<Step> steps_;
   std::set<std::tuple<std::string, StepVerdict, std::string>> seen_;
 };

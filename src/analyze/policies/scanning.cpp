@@ -125,7 +125,7 @@ Selection decide_unique(const Policy& policy, const PolicyInput& input) {
   if (selection.outcome != Outcome::selected) return selection;
   std::vector<std::string> kept;
   for (const PythonLine& line : scanned_lines(input.snapshot)) {
-    StepLog ignored;
+    StepLog ignored(StepLog::Mode::discard);
     const ScanAnswer alone = scan_sglang(std::span(&line, 1), ignored);
     if (alone.outcome != Outcome::selected) continue;
     if (base_name(alone.text).find("stub") != std::string_view::npos) continue;
@@ -158,9 +158,9 @@ Selection decide_unique(const Policy& policy, const PolicyInput& input) {
 std::vector<DiskRequest> wanted_by_scan(const Snapshot& snapshot) {
   std::vector<DiskRequest> wanted;
   for (const LoadedObject& object : snapshot.objects) {
+    if (object.state == FileState::same || object.state == FileState::memory) continue;
     for (const std::string& path : object.paths) {
       if (path.find("libcudart") == std::string::npos) continue;
-      if (object.state == FileState::memory) continue;
       wanted.push_back({DiskRequest::Want::elf, path, {}});
     }
   }
@@ -316,7 +316,7 @@ std::vector<Policy> flashinfer_rows() {
             .decide = decide_scan<scan_flashinfer_draft>}),
       scan({.id = "maps-anchored-hex",
             .consumer = "flashinfer",
-            .title = "FlashInfer #3930, proposed",
+            .title = "FlashInfer #3930, draft",
             .vintage = "pull 3930, not merged",
             .source = "text of pull 3930",
             .summary = "as flashinfer-2026-09, the hash in lower case only",

@@ -262,3 +262,14 @@ TEST_CASE("a runtime from memory answers by its soname") {
       .state("/memfd:libcudart.so.12", FileState::memory);
   CHECK(decide(builder.build(), "dt-needed:12").object == std::size_t{0});
 }
+
+TEST_CASE("half a link map does not show that something is not loaded") {
+  Snapshot snapshot = SnapshotBuilder(MapsText().library(kApp, 1).library("/r/libcudart.so.12", 2))
+                          .live()
+                          .elf(kApp, make_plain().elf)
+                          .elf("/r/libcudart.so.12", runtime12())
+                          .link("", kApp)
+                          .build();
+  snapshot.link_map.get()->front().note = "list broken after 1 entry";
+  CHECK(find(snapshot).object == std::size_t{1});
+}

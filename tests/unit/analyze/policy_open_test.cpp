@@ -362,10 +362,23 @@ TEST_CASE("SGLang's unique match: two real paths give nothing, a stub beside one
 
 TEST_CASE("a hundred looked-at paths are cut to 64 steps and a count") {
   MapsText maps;
-  for (int i = 0; i < 100; ++i) maps.mapping("/d" + std::to_string(i) + "/libcudart_x.so", 20 + static_cast<std::uint64_t>(i), "r-xp");
+  for (int i = 0; i < 100; ++i) {
+    maps.mapping("/d" + std::to_string(i) + "/libcudart_x.so", 20, "r-xp");
+  }
   maps.library(kReal, 12);
   const Selection selection = decide(SnapshotBuilder(maps).build(), "flashinfer-2026-09");
   REQUIRE(selection.steps.size() == 65);
   CHECK(selection.steps.back().reason == "... 37 more");
   CHECK(has_step(selection, kReal, StepVerdict::taken));
+}
+
+TEST_CASE("orders of addresses that were not tried are said") {
+  MapsText maps;
+  for (std::uint64_t i = 0; i < 70; ++i) {
+    maps.mapping("/d" + std::to_string(i) + "/libcudart.so.12", 20 + i, "r-xp");
+  }
+  const Selection selection = decide(SnapshotBuilder(maps).build(), "flashinfer-2026-09");
+  CHECK(selection.stability == Stability::order_dependent);
+  CHECK(selection.other_answers.size() == 63);
+  CHECK_THAT(selection.steps.back().reason, ContainsSubstring("not for 6 more"));
 }
