@@ -124,7 +124,7 @@ Report environment_report() {
                       .owner = Owner::image,
                       .headline = "CUDA 12 is loaded, and 13 would join it on request.",
                       .effect = "two runtimes with separate state in one process",
-                      .evidence = {"a fresh load of libcudart.so.13 ends in the Python environment"},
+                      .evidence = {"a fresh load of libcudart.so.13 ends in the venv"},
                       .fixes = {"drop one major from the image"},
                       .no_help = {},
                       .consumer = ""}};
