@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
+#include <memory>
+#include <string_view>
 #include <vector>
 
 #include "cudart_doctor/base/byte_source.hpp"
@@ -31,9 +31,14 @@ enum class ElfImage : std::uint8_t {
            ///< relative to the first PT_LOAD, DT_ pointers may be absolute (load bias added).
 };
 
-/// Opens an object once and answers questions about it. Keeps the headers; nothing is read twice.
+/// Opens an object once and answers questions about it, from its headers and a few blocks that it
+/// keeps. The source must outlive the reader.
 class ElfReader {
  public:
+  ElfReader(ElfReader&&) noexcept;
+  ElfReader& operator=(ElfReader&&) noexcept;
+  ~ElfReader();
+
   /// Reads the ELF header, program headers and dynamic section. `base` is the address at which a
   /// memory image lies (0 for files). Errors: malformed (not ELF, cut, lies), unsupported (32-bit,
   /// big-endian), limit, io.
@@ -51,8 +56,9 @@ class ElfReader {
 
  private:
   struct State;
-  explicit ElfReader(State state);
-  // The implementing unit chooses its private members.
+  explicit ElfReader(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
 };
 
 /// Whether `name` belongs to one of the CUDA API families (cuda, cu, nvrtc, nvml, hip).

@@ -1,0 +1,33 @@
+// What every step of a capture needs: the request, the rules, and the ways into the target.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cudart_doctor/collect/capture.hpp"
+#include "cudart_doctor/sys/proc_root.hpp"
+#include "cudart_doctor/sys/target_files.hpp"
+
+namespace cudart_doctor {
+
+/// Lives as long as one capture; refers to things that its maker holds.
+struct CaptureContext {
+  const CaptureOptions& options;
+  const CaptureRules& rules;
+  const ProcDirectory& process;  ///< /proc/PID
+  const TargetFiles& files;
+
+  /// Tells the supervisor what is touched next: the step may block for ever (FUSE, NFS).
+  void progress(std::string_view stage, std::string_view path) const {
+    if (options.progress) options.progress(stage, path);
+  }
+  /// True for a path that did not answer in an earlier attempt.
+  [[nodiscard]] bool is_skipped(const std::string& path) const {
+    return options.skip_paths.contains(path);
+  }
+};
+
+/// The reason that stands in a fact about a skipped path.
+inline constexpr std::string_view kNoAnswer = "did not answer within the deadline";
+
+}  // namespace cudart_doctor

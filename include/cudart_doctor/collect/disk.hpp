@@ -1,0 +1,41 @@
+// Paths in the target's view to DiskEntry: what later steps asked to know of the disk.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "cudart_doctor/collect/capture_context.hpp"
+#include "cudart_doctor/model/snapshot.hpp"
+
+namespace cudart_doctor {
+
+class DiskReader {
+ public:
+  static constexpr std::size_t kMaxRequests = 20000;
+  static constexpr std::size_t kMaxNames = 100000;
+  static constexpr std::uint64_t kMaxText = 1u << 20;
+
+  /// Entries are added to `snapshot`.disk; both must outlive this.
+  DiskReader(const CaptureContext& context, Snapshot& snapshot);
+
+  /// Answers one request; further requests for the same path complete its entry.
+  const DiskEntry& read(const DiskRequest& request);
+
+  /// Names in a directory that contain `filter`, without an entry. Errors: not_found, permission,
+  /// unsupported (no directory), limit, io, timeout (did not answer before).
+  [[nodiscard]] Result<std::vector<std::string>> list(const std::string& path,
+                                                      std::string_view filter) const;
+  /// The mapped object that is this very file, or nullptr.
+  [[nodiscard]] const LoadedObject* mapped(const FileKey& key) const;
+
+ private:
+  void add_elf(DiskEntry& entry, const FoundPath& found, const std::string& path);
+  void add_names(DiskEntry& entry, const FoundPath& found, const DiskRequest& request);
+  void add_text(DiskEntry& entry, const FoundPath& found, const std::string& path);
+
+  const CaptureContext& context_;
+  Snapshot& snapshot_;
+  std::map<FileKey, std::size_t> objects_;  ///< Device and inode to index of the mapped object.
+};
+
+}  // namespace cudart_doctor

@@ -1,0 +1,26 @@
+// Who the target is: stat, status, exe, cmdline and namespaces of a process.
+#pragma once
+
+#include <cstdint>
+
+#include "cudart_doctor/base/result.hpp"
+#include "cudart_doctor/model/snapshot.hpp"
+#include "cudart_doctor/sys/proc_root.hpp"
+
+namespace cudart_doctor {
+
+/// Opens /proc/PID. Errors: not_found ("no process with PID 7"), permission (hidepid).
+Result<ProcDirectory> open_process(const ProcDirectory& root, std::int64_t pid);
+
+/// Facts of a process that can be looked into. Errors: not_found (kernel thread, zombie), gone,
+/// permission, malformed.
+Result<ProcessFacts> read_process_facts(const ProcDirectory& process, std::int64_t pid);
+
+/// Fails with `unsupported` where the executable is not 64-bit little-endian. Reads the executable
+/// itself; one that cannot be read is no reason to stop.
+Result<void> check_supported(const ProcDirectory& process, std::int64_t pid);
+
+/// Fails with `gone` when the process ended or its PID belongs to another one by now.
+Result<void> check_still_there(const ProcDirectory& root, const ProcessFacts& facts);
+
+}  // namespace cudart_doctor

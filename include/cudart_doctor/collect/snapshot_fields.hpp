@@ -1,0 +1,261 @@
+// Every field of a snapshot by name, once for writing and reading: an archive is called with a name
+// and a reference for each. What is not listed here does not survive a bundle.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "cudart_doctor/model/snapshot.hpp"
+
+namespace cudart_doctor {
+
+/// Names of an enumeration's values, in their order.
+template <typename Enum>
+struct EnumNames;
+template <>
+struct EnumNames<FileState> {
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "unknown", "same", "deleted", "replaced", "differs", "absent", "memory"};
+};
+template <>
+struct EnumNames<ReadRoute> {
+  static constexpr std::array<std::string_view, 5> kNames = {"none", "map_files", "root_path",
+                                                             "memory", "fixture"};
+};
+template <>
+struct EnumNames<EnvironmentOrigin> {
+  static constexpr std::array<std::string_view, 3> kNames = {"at_exec", "live_memory", "fixture"};
+};
+template <>
+struct EnumNames<DiskKind> {
+  static constexpr std::array<std::string_view, 5> kNames = {"absent", "file", "directory", "other",
+                                                             "unreadable"};
+};
+template <>
+struct EnumNames<SnapshotOrigin> {
+  static constexpr std::array<std::string_view, 4> kNames = {"live", "self", "bundle", "fixture"};
+};
+
+/// Archive::Ref<T> is T& for a reader and const T& for a writer.
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<FileKey> v) {
+  ar("dev_major", v.dev_major);
+  ar("dev_minor", v.dev_minor);
+  ar("inode", v.inode);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<VersionNeed> v) {
+  ar("file", v.file);
+  ar("versions", v.versions);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<SymbolRef> v) {
+  ar("name", v.name);
+  ar("version", v.version);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<SymbolCensus> v) {
+  ar("runtime", v.runtime);
+  ar("driver", v.driver);
+  ar("nvrtc", v.nvrtc);
+  ar("nvml", v.nvml);
+  ar("hip", v.hip);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<ElfFacts> v) {
+  ar("machine", v.machine);
+  ar("type", v.type);
+  ar("from_memory", v.from_memory);
+  ar("file_size", v.file_size);
+  ar("required_size", v.required_size);
+  ar("load_segments", v.load_segments);
+  ar("has_dynamic", v.has_dynamic);
+  ar("soname", v.soname);
+  ar("rpath", v.rpath);
+  ar("runpath", v.runpath);
+  ar("interpreter", v.interpreter);
+  ar("needed", v.needed);
+  ar("version_base", v.version_base);
+  ar("version_definitions", v.version_definitions);
+  ar("version_needs", v.version_needs);
+  ar("has_symbol_versions", v.has_symbol_versions);
+  ar("is_symbolic", v.is_symbolic);
+  ar("build_id", v.build_id);
+  ar("compat_note", v.compat_note);
+  ar("device_code_sections", v.device_code_sections);
+  ar("exports_api", v.exports_api);
+  ar("symbols_walked", v.symbols_walked);
+  ar("defined_symbols", v.defined_symbols);
+  ar("census", v.census);
+  ar("exports", v.exports);
+  ar("undefined", v.undefined);
+  ar("cu_init_is_constant", v.cu_init_is_constant);
+  ar("damage", v.damage);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<VersionConstant> v) {
+  ar("value", v.value);
+  ar("count", v.count);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<ContentScan> v) {
+  ar("yardstick", v.yardstick);
+  ar("constants", v.constants);
+  ar("markers", v.markers);
+  ar("text_version", v.text_version);
+  ar("bytes", v.bytes);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<LoadedObject> v) {
+  ar("key", v.key);
+  ar("paths", v.paths);
+  ar("marked_deleted", v.marked_deleted);
+  ar("executable", v.executable);
+  ar("lowest", v.lowest);
+  ar("rows", v.rows);
+  ar("state", v.state);
+  ar("state_note", v.state_note);
+  ar("path_now", v.path_now);
+  ar("path_now_build_id", v.path_now_build_id);
+  ar("route", v.route);
+  ar("route_note", v.route_note);
+  ar("elf", v.elf);
+  ar("content", v.content);
+  ar("uses_rules", v.uses_rules);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<LinkEntry> v) {
+  ar("load_bias", v.load_bias);
+  ar("name", v.name);
+  ar("object", v.object);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<LinkNamespace> v) {
+  ar("id", v.id);
+  ar("entries", v.entries);
+  ar("note", v.note);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<Environment> v) {
+  ar("origin", v.origin);
+  ar("note", v.note);
+  ar("variables", v.variables);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<ProcessFacts> v) {
+  ar("pid", v.pid);
+  ar("parent_pid", v.parent_pid);
+  ar("start_ticks", v.start_ticks);
+  ar("uid", v.uid);
+  ar("gid", v.gid);
+  ar("comm", v.comm);
+  ar("command_line", v.command_line);
+  ar("executable", v.executable);
+  ar("ns_pids", v.ns_pids);
+  ar("namespaces", v.namespaces);
+  ar("own_namespaces", v.own_namespaces);
+  ar("threads", v.threads);
+  ar("libc", v.libc);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<LoaderCacheEntry> v) {
+  ar("soname", v.soname);
+  ar("path", v.path);
+  ar("flags", v.flags);
+  ar("hwcap", v.hwcap);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<LoaderFacts> v) {
+  ar("cache", v.cache);
+  ar("given_searches", v.given_searches);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<DiskEntry> v) {
+  ar("kind", v.kind);
+  ar("note", v.note);
+  ar("key", v.key);
+  ar("size", v.size);
+  ar("real_path", v.real_path);
+  ar("elf", v.elf);
+  ar("content", v.content);
+  ar("text", v.text);
+  ar("names", v.names);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<InstalledFile> v) {
+  ar("path", v.path);
+  ar("found_by", v.found_by);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<PythonDistribution> v) {
+  ar("name", v.name);
+  ar("version", v.version);
+  ar("directory", v.directory);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<PythonFacts> v) {
+  ar("is_python", v.is_python);
+  ar("site_directories", v.site_directories);
+  ar("unread_directories", v.unread_directories);
+  ar("distributions", v.distributions);
+  ar("chosen_by", v.chosen_by);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<HostFacts> v) {
+  ar("name", v.name);
+  ar("kernel", v.kernel);
+  ar("kernel_module", v.kernel_module);
+  ar("given", v.given);
+  ar("given_probe", v.given_probe);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<CaptureFacts> v) {
+  ar("taken_at", v.taken_at);
+  ar("maps_reads", v.maps_reads);
+  ar("maps_consistent", v.maps_consistent);
+  ar("objects_read", v.objects_read);
+  ar("not_elf", v.not_elf);
+  ar("unread", v.unread);
+  ar("static_searched", v.static_searched);
+  ar("static_skipped", v.static_skipped);
+  ar("notes", v.notes);
+}
+
+/// All but the maps, which lie in a file of their own.
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<Snapshot> v) {
+  ar("origin", v.origin);
+  ar("environment_only", v.environment_only);
+  ar("self_notes", v.self_notes);
+  ar("process", v.process);
+  ar("objects", v.objects);
+  ar("link_map", v.link_map);
+  ar("environment", v.environment);
+  ar("loader", v.loader);
+  ar("python", v.python);
+  ar("disk", v.disk);
+  ar("installed", v.installed);
+  ar("host", v.host);
+  ar("capture", v.capture);
+}
+
+}  // namespace cudart_doctor

@@ -1,0 +1,60 @@
+// Runs work that may block for ever or crash in a forked child with a deadline. The child tells
+// what it touches next in shared memory, so that its end can be explained. No threads.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "cudart_doctor/base/result.hpp"
+
+namespace cudart_doctor {
+
+/// What the child was at: "read mapped object", "/mnt/models/libfoo.so".
+struct WorkStep {
+  std::string stage;
+  std::string path;  ///< As bytes.
+};
+
+/// The child's way to tell its next step. Cheap: no system call.
+class Progress {
+ public:
+  explicit Progress(void* page) : page_(page) {}
+  void set(std::string_view stage, std::string_view path);
+
+ private:
+  void* page_;
+};
+
+struct WorkResult {
+  std::string output;
+  int code = 0;
+};
+
+struct SuperviseOptions {
+  std::chrono::milliseconds deadline{30000};   ///< For the whole work.
+  std::chrono::milliseconds step_limit{0};     ///< For one step; 0: only the deadline counts.
+};
+
+class Supervisor {
+ public:
+  /// Runs `work` in a child and returns what it returned. At the deadline the child is killed and
+  /// waited for at most 2 s; one in uninterruptible sleep is named and left. The child dies with
+  /// the caller, by whatever signal that ends. Errors: timeout (names the step), io (the child
+  /// crashed: names signal and step), limit (more than 1 GiB of output).
+  Result<WorkResult> run(const SuperviseOptions& options,
+                         const std::function<WorkResult(Progress&)>& work);
+
+  /// The step that the child was at when run() returned.
+  [[nodiscard]] const WorkStep& last_step() const { return last_step_; }
+
+ private:
+  WorkStep last_step_;
+};
+
+/// Supervisor::run without asking for the step afterwards.
+Result<WorkResult> run_supervised(const SuperviseOptions& options,
+                                  const std::function<WorkResult(Progress&)>& work);
+
+}  // namespace cudart_doctor

@@ -1,0 +1,224 @@
+#include "cudart_doctor/collect/capture.hpp"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <ctime>
+#include <optional>
+#include <span>
+
+#include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/collect/capture_context.hpp"
+#include "cudart_doctor/collect/disk.hpp"
+#include "cudart_doctor/collect/installed.hpp"
+#include "cudart_doctor/collect/link_map.hpp"
+#include "cudart_doctor/collect/live_environment.hpp"
+#include "cudart_doctor/collect/object_reader.hpp"
+#include "cudart_doctor/collect/process_facts.hpp"
+#include "cudart_doctor/collect/python_env.hpp"
+#include "cudart_doctor/collect/read_maps.hpp"
+#include "cudart_doctor/formats/ld_cache.hpp"
+#include "cudart_doctor/formats/proc_text.hpp"
+#include "cudart_doctor/sys/cached_source.hpp"
+#include "cudart_doctor/sys/process_memory.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+constexpr std::size_t kMemoryBlock = 64u << 10;
+constexpr std::uint64_t kMaxLoaderCache = 64u << 20;
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  ::gmtime_r(&now, &parts);
+  std::string text(32, '\0');
+  text.resize(std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts));
+  return text;
+}
+
+HostFacts read_host(const ProcDirectory& root) {
+  HostFacts host;
+  utsname names = {};
+  if (::uname(&names) == 0) {
+    host.name = names.nodename;
+    host.kernel = names.release;
+  }
+  auto text = root.read_file("driver/nvidia/version");
+  if (!text) {
+    host.kernel_module = Fact<std::string>::unknown(text.error().message);
+  } else if (auto version = parse_driver_version(*text)) {
+    host.kernel_module = Fact<std::string>::known(std::move(*version));
+  } else {
+    host.kernel_module = Fact<std::string>::unknown(root.shown("driver/nvidia/version") +
+                                                    ": no version in the text");
+  }
+  return host;
+}
+
+/// The minor version N of the glibc 2.N that is loaded: the highest version node of libc.so.6.
+std::optional<std::uint64_t> glibc_minor(const Snapshot& snapshot) {
+  constexpr std::string_view kNode = "GLIBC_2.";
+  std::optional<std::uint64_t> highest;
+  for (const auto& object : snapshot.objects) {
+    const ElfFacts* elf = object.elf.get();
+    if (elf == nullptr || elf->soname != "libc.so.6") continue;
+    for (const auto& node : elf->version_definitions) {
+      if (!node.starts_with(kNode)) continue;
+      const auto number = std::string_view(node).substr(kNode.size());
+      if (auto minor = parse_unsigned(number.substr(0, number.find('.')), 10)) {
+        highest = std::max(highest.value_or(0), *minor);
+      }
+    }
+  }
+  return highest;
+}
+
+std::string libc_name(const Snapshot& snapshot) {
+  for (const auto& object : snapshot.objects) {
+    if (!object.executable) continue;
+    const ElfFacts* elf = object.elf.get();
+    const std::string_view name = base_name(object.path());
+    if (name.starts_with("ld-musl") || name.starts_with("libc.musl")) return "musl";
+    if (name == "libc.so.6" || (elf != nullptr && elf->soname == "libc.so.6")) return "glibc";
+  }
+  return {};
+}
+
+std::map<std::uint64_t, std::uint64_t> read_auxv(const ProcDirectory& process) {
+  auto text = process.read_file("auxv");
+  if (!text) return {};
+  return parse_auxv(std::as_bytes(std::span(*text)));
+}
+
+/// Link map and environment: what lies in the target's memory.
+void read_memory_facts(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
+  context.progress("read link map", context.process.path());
+  CachedSource cache(memory, kMemoryBlock);
+  auto look = read_link_map(cache, read_auxv(context.process));
+  snapshot.process.libc = libc_name(snapshot);
+  if (look) {
+    const AddressIndex index(snapshot.maps, snapshot.objects);
+    snapshot.link_map = Fact<std::vector<LinkNamespace>>::known(match_objects(*look, index));
+    const auto minor = glibc_minor(snapshot);
+    // Until 2.34 the loader keeps one r_debug a namespace and links none of them to the first.
+    constexpr std::uint64_t kLinkedSince = 35;
+    if (look->version < 2 && minor && *minor < kLinkedSince) {
+      snapshot.capture.notes.push_back(
+          "glibc 2." + std::to_string(*minor) +
+          " does not show other loader namespaces (dlmopen): their link maps were not seen");
+    }
+  } else {
+    snapshot.link_map = Fact<std::vector<LinkNamespace>>::unknown(look.error().message);
+    if (look.error().kind == ErrorKind::unsupported && snapshot.process.libc.empty()) {
+      snapshot.process.libc = "static";
+    }
+  }
+  snapshot.environment = read_environment(context.process, cache, look ? &*look : nullptr);
+}
+
+void read_loader_cache(const CaptureContext& context, Snapshot& snapshot) {
+  using CacheFact = Fact<std::vector<LoaderCacheEntry>>;
+  const std::string path = "/etc/ld.so.cache";
+  if (context.is_skipped(path)) {
+    snapshot.loader.cache = CacheFact::unknown(path + ": " + std::string(kNoAnswer));
+    return;
+  }
+  context.progress("read loader cache", path);
+  auto text = context.files.read_text(path, kMaxLoaderCache);
+  if (!text) {
+    snapshot.loader.cache = CacheFact::unknown(text.error().message);
+    return;
+  }
+  auto entries = parse_ld_cache(std::as_bytes(std::span(*text)), [](std::string_view) { return true; });
+  if (!entries) {
+    snapshot.loader.cache = CacheFact::unknown(path + ": " + entries.error().message);
+    return;
+  }
+  std::erase_if(*entries, [&](const LoaderCacheEntry& entry) {
+    return context.rules.is_cuda_name && !context.rules.is_cuda_name(entry.soname);
+  });
+  snapshot.loader.cache = CacheFact::known(std::move(*entries));
+}
+
+void read_wanted(const CaptureContext& context, Snapshot& snapshot, DiskReader& disk) {
+  if (!context.rules.wanted) return;
+  auto requests = context.rules.wanted(snapshot);
+  if (requests.size() > DiskReader::kMaxRequests) {
+    snapshot.capture.notes.push_back("only the first " + std::to_string(DiskReader::kMaxRequests) +
+                                     " of " + std::to_string(requests.size()) +
+                                     " paths that the rules ask for were looked at");
+    requests.resize(DiskReader::kMaxRequests);
+  }
+  for (const auto& request : requests) disk.read(request);
+}
+
+void read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
+  snapshot.objects = group_objects(snapshot.maps);
+  ObjectReader reader(context, memory);
+  for (auto& object : snapshot.objects) reader.read(object, snapshot.maps, snapshot.capture);
+}
+
+/// Facts that need the living process.
+Result<void> read_live_facts(const CaptureContext& context, Snapshot& snapshot) {
+  context.progress("read maps", context.process.shown("maps"));
+  auto look = read_maps(context.process);
+  if (!look) return tl::unexpected(look.error());
+  snapshot.maps = std::move(look->table);
+  snapshot.capture.maps_reads = look->reads;
+  snapshot.capture.maps_consistent = look->consistent;
+  if (!look->consistent) {
+    snapshot.capture.notes.push_back("the mappings changed during each of " +
+                                     std::to_string(look->reads) + " reads");
+  }
+  // A number in another PID namespace's /proc is another process in ours.
+  const bool own_numbers =
+      context.options.proc_root == "/proc" && context.process.is_procfs();
+  ProcessMemory memory(context.process, own_numbers ? context.options.pid : 0);
+  read_objects(context, memory, snapshot);
+  read_memory_facts(context, memory, snapshot);
+  return {};
+}
+
+}  // namespace
+
+Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRules& rules) {
+  Snapshot snapshot;
+  snapshot.capture.taken_at = utc_now();
+  auto root = ProcDirectory::open(options.proc_root);
+  if (!root) return tl::unexpected(root.error());
+  auto process = open_process(*root, options.pid);
+  if (!process) return tl::unexpected(process.error());
+  auto facts = read_process_facts(*process, options.pid);
+  if (!facts) return tl::unexpected(facts.error());
+  snapshot.process = std::move(*facts);
+
+  auto files = TargetFiles::open(*process);
+  if (!files) return tl::unexpected(files.error());
+  if (!files->note().empty()) snapshot.capture.notes.push_back(files->note());
+  const CaptureContext context{options, rules, *process, *files};
+  if (const std::string exe = process->shown("exe"); !context.is_skipped(exe)) {
+    context.progress("read executable", exe);
+    auto supported = check_supported(*process, options.pid);
+    if (!supported) return tl::unexpected(supported.error());
+  }
+  auto live = read_live_facts(context, snapshot);
+  auto still_there = check_still_there(*root, snapshot.process);
+  if (!still_there) return tl::unexpected(still_there.error());
+  if (!live) return tl::unexpected(live.error());
+  if (snapshot.maps.rows.empty()) {
+    return fail(ErrorKind::not_found, "PID " + std::to_string(options.pid) +
+                                          " maps nothing: it is a kernel thread or is ending");
+  }
+
+  // From here on the target may end: its root directory is held open.
+  snapshot.host = read_host(*root);
+  read_loader_cache(context, snapshot);
+  DiskReader disk(context, snapshot);
+  read_python(context, snapshot, disk);
+  find_installed(context, snapshot, disk);
+  read_wanted(context, snapshot, disk);
+  return snapshot;
+}
+
+}  // namespace cudart_doctor

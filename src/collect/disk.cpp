@@ -1,0 +1,110 @@
+#include "cudart_doctor/collect/disk.hpp"
+
+#include <algorithm>
+
+#include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/collect/elf_look.hpp"
+#include "cudart_doctor/sys/file_source.hpp"
+
+namespace cudart_doctor {
+
+DiskReader::DiskReader(const CaptureContext& context, Snapshot& snapshot)
+    : context_(context), snapshot_(snapshot) {
+  for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
+    objects_.emplace(snapshot.objects[i].key, i);
+  }
+}
+
+const LoadedObject* DiskReader::mapped(const FileKey& key) const {
+  const auto place = objects_.find(key);
+  return place == objects_.end() ? nullptr : &snapshot_.objects[place->second];
+}
+
+Result<std::vector<std::string>> DiskReader::list(const std::string& path,
+                                                  std::string_view filter) const {
+  if (context_.is_skipped(path)) return fail(ErrorKind::timeout, std::string(kNoAnswer));
+  context_.progress("list directory", path);
+  auto found = context_.files.find(path);
+  if (!found) return tl::unexpected(found.error());
+  if (!found->info.is_directory()) {
+    return fail(ErrorKind::unsupported, "it is a " + found->info.type_name());
+  }
+  return context_.files.list(*found, filter, kMaxNames);
+}
+
+void DiskReader::add_elf(DiskEntry& entry, const FoundPath& found, const std::string& path) {
+  if (entry.elf.is_asked()) return;
+  // A file that is mapped was read already, unless only its image could be.
+  const LoadedObject* object = mapped(found.info.key);
+  if (object != nullptr && object->elf.is_known() && object->route != ReadRoute::memory) {
+    entry.elf = object->elf;
+    entry.content = object->content;
+    return;
+  }
+  auto file = context_.files.open_regular(found, path);
+  if (!file) {
+    entry.elf = Fact<ElfFacts>::unknown(file.error().message);
+    return;
+  }
+  FileSource source(std::move(file->fd), file->info.size);
+  ElfLook look = look_into_file(source, path, context_.rules);
+  entry.elf = std::move(look.elf);
+  entry.content = std::move(look.content);
+}
+
+void DiskReader::add_names(DiskEntry& entry, const FoundPath& found, const DiskRequest& request) {
+  auto names = context_.files.list(found, request.filter, kMaxNames);
+  if (!names) {
+    entry.kind = DiskKind::unreadable;
+    entry.note = names.error().message;
+    return;
+  }
+  entry.names.insert(entry.names.end(), names->begin(), names->end());
+  std::sort(entry.names.begin(), entry.names.end());
+  entry.names.erase(std::unique(entry.names.begin(), entry.names.end()), entry.names.end());
+}
+
+void DiskReader::add_text(DiskEntry& entry, const FoundPath& found, const std::string& path) {
+  if (entry.text.is_asked()) return;
+  auto file = context_.files.open_regular(found, path);
+  auto text = file ? read_descriptor(file->fd.get(), path, kMaxText)
+                   : Result<std::string>(tl::unexpected(file.error()));
+  entry.text = text ? Fact<std::string>::known(std::move(*text))
+                    : Fact<std::string>::unknown(text.error().message);
+}
+
+const DiskEntry& DiskReader::read(const DiskRequest& request) {
+  DiskEntry& entry = snapshot_.disk[request.path];
+  if (context_.is_skipped(request.path)) {
+    entry.note = std::string(kNoAnswer);
+    return entry;
+  }
+  context_.progress("look at path", request.path);
+  auto found = context_.files.find(request.path);
+  if (!found) {
+    entry.kind = found.error().kind == ErrorKind::not_found ? DiskKind::absent
+                                                             : DiskKind::unreadable;
+    entry.note = entry.kind == DiskKind::absent ? std::string() : found.error().message;
+    return entry;
+  }
+  entry.key = found->info.key;
+  entry.size = found->info.size;
+  if (entry.real_path.empty()) {
+    if (auto real = context_.files.real_path(*found)) entry.real_path = std::move(*real);
+  }
+  using Want = DiskRequest::Want;
+  if (found->info.is_directory()) {
+    entry.kind = DiskKind::directory;
+    if (request.want == Want::list) add_names(entry, *found, request);
+  } else if (found->info.is_regular()) {
+    entry.kind = DiskKind::file;
+    if (request.want == Want::elf) add_elf(entry, *found, request.path);
+    if (request.want == Want::text) add_text(entry, *found, request.path);
+  } else {
+    entry.kind = DiskKind::other;
+    entry.note = found->info.type_name();
+  }
+  return entry;
+}
+
+}  // namespace cudart_doctor

@@ -1,0 +1,62 @@
+#include "cudart_doctor/collect/elf_look.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "cudart_doctor/formats/content_scan.hpp"
+#include "cudart_doctor/formats/elf.hpp"
+#include "cudart_doctor/sys/process_memory.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+/// Why an object gave no reader: what it is instead, or what is wrong with it.
+ElfLook explain_failure(ByteSource& source, const Error& error) {
+  ElfLook look;
+  std::array<std::byte, 4> magic = {};
+  auto count = source.read_at(0, magic);
+  look.is_elf = count && *count == magic.size() && std::memcmp(magic.data(), "\177ELF", 4) == 0;
+  if (look.is_elf) {
+    look.elf = Fact<ElfFacts>::unknown(error.message);
+  } else if (!count) {
+    look.elf = Fact<ElfFacts>::unknown("could not be read: " + count.error().message);
+  } else {
+    look.elf = Fact<ElfFacts>::unknown(*count == 0 ? "an empty file" : "no ELF file");
+  }
+  return look;
+}
+
+ElfLook look_into(ByteSource& source, ElfImage image, std::uint64_t base, std::string_view path,
+                  const CaptureRules& rules) {
+  auto reader = ElfReader::open(source, image, base);
+  if (!reader) return explain_failure(source, reader.error());
+  ElfLook look;
+  look.is_elf = true;
+  ElfFacts facts = reader->read_facts();
+  if (rules.plan) look.plan = rules.plan(facts, path);
+  if (look.plan.walk_symbols) reader->walk_symbols(facts);
+  if (look.plan.search_contents && image == ElfImage::memory) {
+    look.content = Fact<ContentScan>::unknown(
+        "only the loaded image could be read, and contents are searched in files only");
+  } else if (look.plan.search_contents) {
+    auto scan = scan_contents(source, reader->program_headers(), facts.machine);
+    look.content = scan ? Fact<ContentScan>::known(std::move(*scan))
+                        : Fact<ContentScan>::unknown(scan.error().message);
+  }
+  look.elf = Fact<ElfFacts>::known(std::move(facts));
+  return look;
+}
+
+}  // namespace
+
+ElfLook look_into_file(ByteSource& file, std::string_view path, const CaptureRules& rules) {
+  return look_into(file, ElfImage::file, 0, path, rules);
+}
+
+ElfLook look_into_image(ByteSource& memory, std::uint64_t base, std::string_view path,
+                        const CaptureRules& rules) {
+  ShiftedSource image(memory, base);
+  return look_into(image, ElfImage::memory, base, path, rules);
+}
+
+}  // namespace cudart_doctor

@@ -1,0 +1,122 @@
+#include "elf_sections.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "cudart_doctor/base/checked.hpp"
+#include "elf_notes.hpp"
+
+namespace cudart_doctor::elf {
+namespace {
+
+constexpr std::string_view kCompatSection = ".note.cuda.fwd_compatibility";
+
+struct Section {
+  std::uint32_t name = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+  std::uint32_t link = 0;
+  std::uint64_t alignment = 0;
+};
+
+Section load_section(std::span<const std::byte> raw) {
+  return {load<std::uint32_t>(raw, 0), load<std::uint64_t>(raw, 24), load<std::uint64_t>(raw, 32),
+          load<std::uint32_t>(raw, 40), load<std::uint64_t>(raw, 48)};
+}
+
+struct SectionTable {
+  std::vector<Section> sections;
+  std::vector<std::byte> names;
+
+  [[nodiscard]] std::string_view name(const Section& section) const {
+    if (section.name >= names.size()) return {};
+    const std::string_view rest = as_text(std::span(names).subspan(section.name));
+    return rest.substr(0, rest.find('\0'));
+  }
+};
+
+/// Reads headers and names; nothing, with the reason in `damage`, where they do not hold together.
+std::optional<SectionTable> read_table(ImageBytes& image, std::vector<std::string>& damage) {
+  const Header& header = image.header();
+  const auto refuse = [&](const char* reason) {
+    damage.emplace_back(reason);
+    return std::nullopt;
+  };
+  if (header.section_size != kSectionHeaderSize) {
+    return refuse("section headers are of an odd size");
+  }
+  std::array<std::byte, kSectionHeaderSize> raw_first{};
+  if (image.read(header.section_offset, raw_first) != raw_first.size()) {
+    return refuse("section headers lie past the end");
+  }
+  // Numbers too large for the ELF header stand in the first section header.
+  constexpr std::uint16_t kInFirstSection = 0xffff;  // SHN_XINDEX
+  const Section first = load_section(raw_first);
+  const std::uint64_t count = header.section_count != 0 ? header.section_count : first.size;
+  const std::uint64_t names =
+      header.section_names == kInFirstSection ? first.link : header.section_names;
+  if (count > kMaxSections) return refuse("claims more than 65536 sections");
+  if (names >= count) return refuse("section names are not among the sections");
+  const auto total = image.source_size();
+  if (total && !fits(header.section_offset, count * kSectionHeaderSize, *total)) {
+    return refuse("section headers lie past the end");
+  }
+  std::vector<std::byte> raw(count * kSectionHeaderSize);
+  if (image.read(header.section_offset, raw) != raw.size()) {
+    return refuse("section headers lie past the end");
+  }
+  SectionTable table;
+  table.sections.reserve(count);
+  for (std::size_t at = 0; at < raw.size(); at += kSectionHeaderSize) {
+    table.sections.push_back(load_section(std::span(raw).subspan(at, kSectionHeaderSize)));
+  }
+  const Section& strings = table.sections[names];
+  if (strings.size > kMaxSectionNames) return refuse("section names are larger than 1 MiB");
+  table.names.resize(strings.size);
+  if (image.read(strings.offset, table.names) != table.names.size()) {
+    return refuse("section names lie past the end");
+  }
+  return table;
+}
+
+bool is_device_code(std::string_view name) {
+  return name.starts_with(".nv_fatbin") || name.starts_with(".nvFatBinSegment") ||
+         name.starts_with("__nv_relfatbin");
+}
+
+std::optional<std::string> read_compat(ImageBytes& image, const Section& section,
+                                       std::vector<std::string>& damage) {
+  if (section.size > kMaxNoteBytes) {
+    damage.emplace_back("compatibility note is larger than 64 KiB");
+    return std::nullopt;
+  }
+  std::vector<std::byte> bytes(section.size);
+  Notes notes;
+  if (image.read(section.offset, bytes) != bytes.size()) {
+    damage.emplace_back("compatibility note lies past the end");
+  } else if (!parse_notes(bytes, section.alignment, notes) && !notes.compat_text) {
+    damage.emplace_back("compatibility note is cut");
+  }
+  return notes.compat_text;
+}
+
+}  // namespace
+
+SectionFacts read_sections(ImageBytes& image, std::vector<std::string>& damage) {
+  SectionFacts facts;
+  if (image.is_memory() || image.header().section_offset == 0) return facts;
+  const auto table = read_table(image, damage);
+  if (!table) return facts;
+  facts.device_code = false;
+  for (const Section& section : table->sections) {
+    const std::string_view name = table->name(section);
+    if (is_device_code(name)) facts.device_code = true;
+    if (name == kCompatSection && !facts.compat_text) {
+      facts.compat_text = read_compat(image, section, damage);
+    }
+  }
+  return facts;
+}
+
+}  // namespace cudart_doctor::elf

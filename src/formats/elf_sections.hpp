@@ -1,0 +1,20 @@
+// Section headers: used for names only, since no loader needs them and tools strip them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "elf_image.hpp"
+
+namespace cudart_doctor::elf {
+
+struct SectionFacts {
+  std::optional<bool> device_code;         ///< Fat-binary sections; nothing where not readable.
+  std::optional<std::string> compat_text;  ///< From .note.cuda.fwd_compatibility.
+};
+
+/// Looks through the names of a file's sections. Memory images have none.
+SectionFacts read_sections(ImageBytes& image, std::vector<std::string>& damage);
+
+}  // namespace cudart_doctor::elf

@@ -1,0 +1,63 @@
+// Files of /proc that describe the system: listening sockets and the NVIDIA kernel module.
+#include <algorithm>
+
+#include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/formats/proc_text.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+/// Takes the next field, separated by blanks; empty at the end.
+std::string_view take_field(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  const std::size_t size = std::min(line.find_first_of(" \t"), line.size());
+  const std::string_view field = line.substr(0, size);
+  line.remove_prefix(size);
+  return field;
+}
+
+/// "535.261.03": numbers with at least one dot between them and nothing else.
+bool is_dotted_version(std::string_view text) {
+  const auto parts = split(text, '.');
+  if (parts.size() < 2) return false;
+  for (const std::string_view part : parts) {
+    if (!parse_unsigned(part, 10)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> parse_listeners(std::string_view text, std::uint16_t port) {
+  constexpr std::string_view kListen = "0A";  // TCP_LISTEN
+  constexpr int kFieldsToInode = 5;           // queues, timer, retransmits, uid, timeout
+  std::vector<std::uint64_t> inodes;
+  for (std::string_view line : split(text, '\n')) {
+    take_field(line);  // slot
+    const std::string_view local = take_field(line);
+    take_field(line);  // peer
+    if (take_field(line) != kListen) continue;
+    // The address has 8 digits in tcp and 32 in tcp6; the port follows the colon in both.
+    const std::size_t colon = local.rfind(':');
+    if (colon == std::string_view::npos) continue;
+    if (parse_unsigned(local.substr(colon + 1), 16) != port) continue;
+    for (int i = 0; i < kFieldsToInode; ++i) take_field(line);
+    const auto inode = parse_unsigned(take_field(line), 10);
+    if (inode && *inode != 0) inodes.push_back(*inode);
+  }
+  return inodes;
+}
+
+std::optional<std::string> parse_driver_version(std::string_view text) {
+  // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.261.03  ..." and, for the open module,
+  // "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build ...".
+  for (std::string_view line : split(text, '\n')) {
+    if (!line.starts_with("NVRM version:")) continue;
+    for (auto field = take_field(line); !field.empty(); field = take_field(line)) {
+      if (is_dotted_version(field)) return std::string(field);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace cudart_doctor

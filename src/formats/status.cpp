@@ -1,0 +1,98 @@
+// /proc/PID/status and /proc/PID/stat. Every field may be missing: kernels differ, and a zombie
+// shows fewer lines.
+
+#include <algorithm>
+
+#include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/formats/proc_text.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+/// Fields of `text` separated by blanks and tabs.
+std::vector<std::string_view> fields_of(std::string_view text) {
+  std::vector<std::string_view> fields;
+  std::size_t at = 0;
+  while (true) {
+    const std::size_t begin = text.find_first_not_of(" \t\r\n", at);
+    if (begin == std::string_view::npos) return fields;
+    const std::size_t end = std::min(text.find_first_of(" \t\r\n", begin), text.size());
+    fields.push_back(text.substr(begin, end - begin));
+    at = end;
+  }
+}
+
+/// The first field as a 32-bit number. An id without a name in the reader's user namespace is
+/// shown as 65534, which is a number like any other here.
+std::optional<std::uint32_t> first_u32(std::string_view text) {
+  const auto fields = fields_of(text);
+  if (fields.empty()) return std::nullopt;
+  const auto value = parse_unsigned(fields.front(), 10);
+  if (!value || *value > UINT32_MAX) return std::nullopt;
+  return static_cast<std::uint32_t>(*value);
+}
+
+std::optional<std::int64_t> to_pid(std::string_view text) {
+  const auto value = parse_unsigned(text, 10);
+  if (!value || *value > INT64_MAX) return std::nullopt;
+  return static_cast<std::int64_t>(*value);
+}
+
+}  // namespace
+
+StatusFile parse_status(std::string_view text) {
+  StatusFile status;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    const std::string_view key = line.substr(0, colon);
+    std::string_view value = line.substr(colon + 1);
+    if (key == "Name") {
+      if (value.starts_with('\t')) value.remove_prefix(1);
+      status.name = std::string(value);
+    } else if (key == "State") {
+      const std::string_view state = trim(value);
+      if (!state.empty()) status.state = state.front();
+    } else if (key == "Uid") {
+      status.uid = first_u32(value);
+    } else if (key == "Gid") {
+      status.gid = first_u32(value);
+    } else if (key == "Threads") {
+      status.threads = first_u32(value).value_or(0);
+    } else if (key == "NSpid") {
+      for (const std::string_view field : fields_of(value)) {
+        if (const auto pid = to_pid(field)) status.ns_pids.push_back(*pid);
+      }
+    }
+  }
+  return status;
+}
+
+Result<StatFile> parse_stat(std::string_view text) {
+  // The name is not escaped here and may hold blanks and parentheses: it ends at the last ')'.
+  const std::size_t open = text.find('(');
+  const std::size_t close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
+    return fail(ErrorKind::malformed, "stat has no name in parentheses");
+  }
+  // proc(5) counts from 1; the state is field 3.
+  constexpr std::size_t kFirst = 3;
+  constexpr std::size_t kParent = 4 - kFirst;
+  constexpr std::size_t kFlags = 9 - kFirst;
+  constexpr std::size_t kStart = 22 - kFirst;
+  const auto fields = fields_of(text.substr(close + 1));
+  if (fields.size() <= kStart) return fail(ErrorKind::malformed, "stat ends before its start time");
+  const auto parent = to_pid(fields[kParent]);
+  const auto flags = parse_unsigned(fields[kFlags], 10);
+  const auto start = parse_unsigned(fields[kStart], 10);
+  if (!parent || !flags || !start) return fail(ErrorKind::malformed, "stat holds an odd number");
+  StatFile stat;
+  stat.comm = std::string(text.substr(open + 1, close - open - 1));
+  stat.state = fields[0].front();
+  stat.parent_pid = *parent;
+  stat.flags = *flags;
+  stat.start_ticks = *start;
+  return stat;
+}
+
+}  // namespace cudart_doctor

@@ -1,0 +1,210 @@
+#include "cudart_doctor/sys/supervise.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/sys/child_process.hpp"
+#include "cudart_doctor/sys/proc_root.hpp"
+#include "cudart_doctor/sys/unique_fd.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+constexpr std::size_t kMaxOutput = 1u << 30;
+
+/// Shared between parent and child. The sequence is odd while the texts change.
+struct SharedStep {
+  std::atomic<std::uint32_t> sequence{0};
+  std::uint32_t stage_size = 0;
+  std::uint32_t path_size = 0;
+  std::array<char, 128> stage{};
+  std::array<char, 4096> path{};
+};
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+struct Unmap {
+  void operator()(void* page) const { ::munmap(page, sizeof(SharedStep)); }
+};
+using SharedPage = std::unique_ptr<void, Unmap>;
+
+Result<SharedPage> make_page() {
+  void* page = ::mmap(nullptr, sizeof(SharedStep), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) {
+    return tl::unexpected(system_error(errno, "shared page", Need::file_access));
+  }
+  new (page) SharedStep;
+  return SharedPage(page);
+}
+
+WorkStep read_step(const SharedStep& shared) {
+  WorkStep step;
+  // The child may be in the middle of a change; a dead one may have left it there.
+  constexpr int kTries = 100;
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    const auto before = shared.sequence.load(std::memory_order_acquire);
+    step.stage.assign(shared.stage.data(), std::min<std::size_t>(shared.stage_size, shared.stage.size()));
+    step.path.assign(shared.path.data(), std::min<std::size_t>(shared.path_size, shared.path.size()));
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (before % 2 == 0 && before == shared.sequence.load(std::memory_order_relaxed)) break;
+  }
+  return step;
+}
+
+std::string shown(const WorkStep& step) {
+  if (step.stage.empty()) return "its start";
+  return escape_foreign(step.stage) + (step.path.empty() ? "" : " " + escape_foreign(step.path));
+}
+
+bool write_all(int fd, const void* data, std::size_t size) {
+  const char* bytes = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t count = ::write(fd, bytes, size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    bytes += count;
+    size -= static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+struct Header {
+  std::uint64_t size = 0;
+  std::int64_t code = 0;
+};
+
+/// The child: never returns, never runs the parent's destructors or buffered output.
+[[noreturn]] void work_in_child(int pipe, void* page,
+                                const std::function<WorkResult(Progress&)>& work) {
+  constexpr int kFailed = 70;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_DFL);
+  ::signal(SIGPIPE, SIG_IGN);
+  try {
+    Progress progress(page);
+    const WorkResult result = work(progress);
+    const Header header{result.output.size(), result.code};
+    const bool sent = write_all(pipe, &header, sizeof header) &&
+                      write_all(pipe, result.output.data(), result.output.size());
+    ::_exit(sent ? 0 : kFailed);
+  } catch (...) {
+    ::_exit(kFailed);
+  }
+}
+
+struct Reading {
+  std::string bytes;
+  bool ended = false;    ///< The pipe was closed.
+  bool too_much = false;
+};
+
+/// Reads the child's pipe until it closes, the deadline passes or one step takes too long.
+Reading read_until(int pipe, const SharedStep& shared, const SuperviseOptions& options) {
+  using std::chrono::steady_clock;
+  Reading reading;
+  const SteadyTime end = steady_clock::now() + options.deadline;
+  std::uint32_t sequence = shared.sequence.load(std::memory_order_relaxed);
+  SteadyTime step_began = steady_clock::now();
+  std::array<char, 65536> buffer;
+  while (true) {
+    const auto now_at = shared.sequence.load(std::memory_order_relaxed);
+    if (now_at != sequence) {
+      sequence = now_at;
+      step_began = steady_clock::now();
+    }
+    const bool by_step = options.step_limit.count() > 0;
+    const SteadyTime limit = by_step ? std::min(end, step_began + options.step_limit) : end;
+    const int left = milliseconds_until(limit);
+    if (left == 0) return reading;
+    pollfd watched = {pipe, POLLIN, 0};
+    if (::poll(&watched, 1, left) <= 0) continue;
+    const ssize_t count = ::read(pipe, buffer.data(), buffer.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count <= 0) {
+      reading.ended = true;
+      return reading;
+    }
+    // Output is progress too: the step counts from here.
+    step_began = steady_clock::now();
+    reading.bytes.append(buffer.data(), static_cast<std::size_t>(count));
+    reading.too_much = reading.bytes.size() > kMaxOutput;
+    if (reading.too_much) return reading;
+  }
+}
+
+Result<WorkResult> take_result(const Reading& reading, int status, const std::string& step) {
+  Header header;
+  if (status != 0 || reading.bytes.size() < sizeof header) {
+    return fail(ErrorKind::io, "the inspection itself failed with " + describe_status(status) +
+                                   " during: " + step);
+  }
+  std::memcpy(&header, reading.bytes.data(), sizeof header);
+  if (header.size != reading.bytes.size() - sizeof header) {
+    return fail(ErrorKind::io, "the inspection's result ends early");
+  }
+  return WorkResult{reading.bytes.substr(sizeof header), static_cast<int>(header.code)};
+}
+
+}  // namespace
+
+void Progress::set(std::string_view stage, std::string_view path) {
+  auto& shared = *static_cast<SharedStep*>(page_);
+  shared.sequence.fetch_add(1, std::memory_order_acq_rel);
+  const auto stage_size = std::min(stage.size(), shared.stage.size());
+  const auto path_size = std::min(path.size(), shared.path.size());
+  std::memcpy(shared.stage.data(), stage.data(), stage_size);
+  std::memcpy(shared.path.data(), path.data(), path_size);
+  shared.stage_size = static_cast<std::uint32_t>(stage_size);
+  shared.path_size = static_cast<std::uint32_t>(path_size);
+  shared.sequence.fetch_add(1, std::memory_order_release);
+}
+
+Result<WorkResult> Supervisor::run(const SuperviseOptions& options,
+                                   const std::function<WorkResult(Progress&)>& work) {
+  last_step_ = {};
+  auto page = make_page();
+  if (!page) return tl::unexpected(page.error());
+  auto pipe = make_pipe();
+  if (!pipe) return tl::unexpected(pipe.error());
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) return tl::unexpected(system_error(errno, "fork", Need::file_access));
+  if (child == 0) {
+    pipe->first.reset();
+    if (!die_with_parent(parent)) ::_exit(1);
+    work_in_child(pipe->second.get(), page->get(), work);
+  }
+  pipe->second.reset();
+  const auto& shared = *static_cast<const SharedStep*>(page->get());
+  const Reading reading = read_until(pipe->first.get(), shared, options);
+  last_step_ = read_step(shared);
+  const auto status = reading.ended
+                          ? wait_until(child, std::chrono::steady_clock::now() + std::chrono::seconds(2))
+                          : kill_and_wait(child);
+  if (reading.too_much) return fail(ErrorKind::limit, "the inspection's result is too large");
+  if (reading.ended && status) return take_result(reading, *status, shown(last_step_));
+  std::string message = "no answer within the deadline during: " + shown(last_step_);
+  if (!status) {
+    message += "; the inspecting child (PID " + std::to_string(child) +
+               ") is in uninterruptible sleep and was left behind";
+  }
+  return fail(ErrorKind::timeout, std::move(message));
+}
+
+Result<WorkResult> run_supervised(const SuperviseOptions& options,
+                                  const std::function<WorkResult(Progress&)>& work) {
+  return Supervisor().run(options, work);
+}
+
+}  // namespace cudart_doctor
