@@ -214,8 +214,10 @@ TEST_CASE("a small file cannot name gigabytes of exports") {
   for (std::uint32_t i = 0; i < kClaimed; ++i) {
     liar.bytes.insert(liar.bytes.end(), one.begin(), one.end());
   }
-  liar.set_u64(liar.segment(1) + 32, liar.bytes.size());
-  liar.set_u64(liar.dynamic_value(6), table);
+  // The writable segment, right before PT_DYNAMIC, grows over it; its addresses lie a page higher.
+  const std::uint64_t writable = liar.segment(2) - 56;
+  liar.set_u64(writable + 32, liar.bytes.size() - liar.u64(writable + 8));
+  liar.set_u64(liar.dynamic_value(6), table + 0x1000);
   liar.set_u32(liar.at.at("sysv_hash") + 4, kClaimed);
   const auto facts = examine(liar.bytes, ElfImage::file);
   REQUIRE(facts);
