@@ -1,5 +1,5 @@
-// Signatures and boundaries were read in the released wheels: vLLM 0.8.5 to 0.33.0, SGLang 0.4.10 to
-// 0.5.23, FlashInfer 0.5.3 to 0.7.4, cudnn-frontend 1.24.1 to 1.32.0, TileLang 0.1.8 to 0.1.15.
+// Signatures and boundaries were read in the released wheels: vLLM 0.8.5 to 0.33.0, SGLang 0.4.10
+// to 0.5.23, FlashInfer 0.5.3 to 0.7.4, cudnn-frontend 1.24.1 to 1.32.0, TileLang 0.1.8 to 0.1.15.
 #include "consumer_vintage.hpp"
 
 #include <array>
@@ -20,15 +20,20 @@ std::string_view bound_list(std::string_view source) {
   return source.substr(begin, source.find("\n    ]", begin) - begin);
 }
 
-std::string legacy_flashinfer(std::string_view source) {
-  const std::string_view list = bound_list(source);
+std::string legacy(std::string_view id, std::string_view list_source) {
+  if (id != "flashinfer") return std::string(id) + "-legacy";
+  const std::string_view list = bound_list(list_source);
   if (list.empty()) return {};
-  return has(list, "\"cudaIpcCloseMemHandle\"") ? "flashinfer-legacy-rt11" : "flashinfer-legacy-rt10";
+  return has(list, "\"cudaIpcCloseMemHandle\"") ? "flashinfer-legacy-rt11"
+                                                : "flashinfer-legacy-rt10";
 }
 
-std::string legacy(std::string_view id, std::string_view source) {
-  if (id == "flashinfer") return legacy_flashinfer(source);
-  return std::string(id) + "-legacy";
+/// FlashInfer's anchored rule by the characters that it allows in a hash.
+std::string anchored(std::string_view search) {
+  if (has(search, "(?:-[0-9a-fA-F]+)?\\.so")) return "flashinfer-2026-09";
+  if (has(search, "(?:-[0-9a-f]+)?\\.so")) return "maps-anchored-hex";
+  if (has(search, "(?:-[^.]+)?\\.so")) return "flashinfer-5198-draft";
+  return {};
 }
 
 /// From `since` on the release has the rule `vintage`.
@@ -39,7 +44,8 @@ struct Boundary {
 };
 
 // For each consumer the newest first.
-constexpr std::array<Boundary, 12> kBoundaries = {{
+constexpr std::array<Boundary, 13> kBoundaries = {{
+    {"vllm", "0.31.0", "vllm-2026-10"},
     {"vllm", "0.26.0", "vllm-2026-07"},
     {"vllm", "0", "vllm-legacy"},
     {"sglang", "0.5.16", "sglang-2026-07"},
@@ -60,21 +66,23 @@ bool defines_maps_search(std::string_view source) {
   return has(source, "def find_loaded_librar") || has(source, "def _find_loaded_librar");
 }
 
-std::string vintage_of_text(std::string_view id, std::string_view source) {
+std::string vintage_of_text(std::string_view id, const ConsumerSource& source) {
   // The order matters: FlashInfer's anchored rule still carries the old assertion's text.
-  if (has(source, "def _is_library_filename")) {
-    const bool known_class = has(source, "(?:-[0-9a-fA-F]+)?\\.so") || has(source, "(?:-[0-9a-f]+)?\\.so") ||
-                             has(source, "(?:-[^.]+)?\\.so");
-    return id == "flashinfer" && known_class ? "flashinfer-2026-09" : "";
+  if (has(source.search, "def _is_library_filename")) {
+    return id == "flashinfer" ? anchored(source.search) : "";
   }
-  if (has(source, "startswith((f\"{lib_name}.\", f\"{lib_name}-\"))")) {
-    return id == "vllm" ? "vllm-2026-07" : "";
+  if (has(source.search, "startswith((f\"{lib_name}.\", f\"{lib_name}-\"))")) {
+    if (id != "vllm") return {};
+    return has(bound_list(source.list), "\"cudaHostRegister\"") ? "vllm-2026-10" : "vllm-2026-07";
   }
-  if (has(source, "\"stub\" not in os.path.basename(path)")) {
+  if (has(source.search, "\"stub\" not in os.path.basename(path)")) {
     if (id != "sglang") return {};
-    return has(source, "path.endswith(\" (deleted)\")") ? "sglang-2026-07" : "sglang-30870-draft";
+    return has(source.search, "path.endswith(\" (deleted)\")") ? "sglang-2026-07"
+                                                               : "sglang-30870-draft";
   }
-  if (has(source, "Unexpected filename: {filename} for library {lib_name}")) return legacy(id, source);
+  if (has(source.search, "Unexpected filename: {filename} for library {lib_name}")) {
+    return legacy(id, source.list);
+  }
   return {};
 }
 

@@ -9,9 +9,15 @@ namespace cudart_doctor {
 /// Whether this source defines the search through maps at all (vLLM moved it between two files).
 bool defines_maps_search(std::string_view source);
 
-/// Policy id of the rule in `source`, a file of consumer `id` that defines the search; "" when the
-/// text is none of the released ones: then nothing is guessed from the version either.
-std::string vintage_of_text(std::string_view id, std::string_view source);
+/// The two parts of a consumer's source: one file, except in vLLM from 0.21 on.
+struct ConsumerSource {
+  std::string_view search;  ///< Defines the search through maps.
+  std::string_view list;    ///< Lists the names that are bound.
+};
+
+/// Policy id of the rule in consumer `id`'s source; "" when the text is none of the known ones:
+/// then nothing is guessed from the version either.
+std::string vintage_of_text(std::string_view id, const ConsumerSource& source);
 
 /// Policy id of the rule that release `version` of consumer `id` has; "" when the version is empty
 /// or a development one, or the release has no such rule.

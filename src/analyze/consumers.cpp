@@ -23,27 +23,50 @@ struct Known {
   std::string_view distribution;
   std::string_view module;  ///< Folder on the Python path, and word on the command line.
   std::string_view title;   ///< How process titles of it begin.
-  std::array<std::string_view, 4> folders;  ///< Where its mapped objects lie, below a site directory.
-  std::array<std::string_view, 2> sources;  ///< Files that may define its search through maps.
+  std::array<std::string_view, 4>
+      folders;  ///< Where its mapped objects lie, below a site directory.
+  /// Files that may define its search through maps; the first one lists the bound names.
+  std::array<std::string_view, 2> sources;
 };
 
 constexpr std::array<Known, 6> kKnown = {{
-    {"vllm", "vLLM", "vllm", "vllm", "VLLM::", {"vllm/"},
+    {"vllm",
+     "vLLM",
+     "vllm",
+     "vllm",
+     "VLLM::",
+     {"vllm/"},
      {"vllm/distributed/device_communicators/cuda_wrapper.py", "vllm/utils/system_utils.py"}},
-    {"sglang", "SGLang", "sglang", "sglang", "sglang::", {"sglang/", "sgl_kernel/"},
+    {"sglang",
+     "SGLang",
+     "sglang",
+     "sglang",
+     "sglang::",
+     {"sglang/", "sgl_kernel/"},
      {"sglang/srt/distributed/device_communicators/cuda_wrapper.py"}},
-    {"flashinfer", "FlashInfer", "flashinfer-python", "flashinfer", {},
-     {"flashinfer/", "flashinfer_jit_cache/", "flashinfer_cubin/"}, {"flashinfer/comm/cuda_ipc.py"}},
+    {"flashinfer",
+     "FlashInfer",
+     "flashinfer-python",
+     "flashinfer",
+     {},
+     {"flashinfer/", "flashinfer_jit_cache/", "flashinfer_cubin/"},
+     {"flashinfer/comm/cuda_ipc.py"}},
     {"tilelang", "TileLang", "tilelang", "tilelang", {}, {"tilelang/"}, {}},
     {"torch", "PyTorch", "torch", "torch", {}, {"torch/lib/libtorch", "torch/_C."}, {}},
-    {"cudnn-frontend", "cudnn-frontend", "nvidia-cudnn-frontend", "cudnn", {},
-     {"cudnn/_compiled_module"}, {}},
+    {"cudnn-frontend",
+     "cudnn-frontend",
+     "nvidia-cudnn-frontend",
+     "cudnn",
+     {},
+     {"cudnn/_compiled_module"},
+     {}},
 }};
 
 /// ".../comm/cuda_ipc.py": the last two components, printable.
 std::string tail(std::string_view path) {
   const std::size_t last = path.rfind('/');
-  const std::size_t before = last == std::string_view::npos || last == 0 ? last : path.rfind('/', last - 1);
+  const std::size_t before =
+      last == std::string_view::npos || last == 0 ? last : path.rfind('/', last - 1);
   if (before == std::string_view::npos) return shown(path);
   return "..." + shown(path.substr(before));
 }
@@ -66,7 +89,8 @@ bool is_object_of(const Known& known, std::string_view path, const PythonFacts& 
     });
   }
   // Kernels that FlashInfer compiled on this machine.
-  if (known.id == "flashinfer" && path.find("/.cache/flashinfer/") != std::string_view::npos) return true;
+  if (known.id == "flashinfer" && path.find("/.cache/flashinfer/") != std::string_view::npos)
+    return true;
   return is_extension_in(path, known.module);
 }
 
@@ -80,9 +104,9 @@ const LoadedObject* find_mapped(const Known& known, const Snapshot& snapshot) {
 // cuDNN's front end is compiled into other extensions too (TransformerEngine): by its texts.
 const LoadedObject* find_front_end(const Snapshot& snapshot) {
   for (const LoadedObject& object : snapshot.objects) {
-    const bool given = std::any_of(object.uses_rules.begin(), object.uses_rules.end(), [](const auto& rule) {
-      return rule == "cudnn-fe" || rule.starts_with("cudnn-frontend");
-    });
+    const bool given = std::any_of(
+        object.uses_rules.begin(), object.uses_rules.end(),
+        [](const auto& rule) { return rule == "cudnn-fe" || rule.starts_with("cudnn-frontend"); });
     const bool has_text = has_marker(object.content.get(), "Multiple libcudart libraries found") ||
                           has_marker(object.content.get(), "Unable to load any libcudart");
     // A program that searches for such texts, as this one, holds those of other libraries too.
@@ -95,7 +119,8 @@ const LoadedObject* find_front_end(const Snapshot& snapshot) {
 // ---- command line ----
 
 bool is_module(std::string_view text, std::string_view module) {
-  return text == module || (text.starts_with(module) && text.substr(module.size()).starts_with("."));
+  return text == module ||
+         (text.starts_with(module) && text.substr(module.size()).starts_with("."));
 }
 
 /// The script that a Python interpreter was given; empty for -c and -m.
@@ -117,7 +142,8 @@ bool is_in_command_line(const Known& known, const Snapshot& snapshot) {
   const auto* arguments = snapshot.process.command_line.get();
   if (arguments == nullptr || arguments->empty()) return false;
   if (!known.title.empty() && arguments->front().starts_with(known.title)) return true;
-  if (base_name(arguments->front()) == known.module || base_name(script_of(*arguments)) == known.module) {
+  if (base_name(arguments->front()) == known.module ||
+      base_name(script_of(*arguments)) == known.module) {
     return true;
   }
   const auto at = std::find(arguments->begin(), arguments->end(), "-m");
@@ -139,9 +165,15 @@ std::vector<std::string> package_roots(const Snapshot& snapshot) {
   return roots;
 }
 
+const std::string* known_text(const Snapshot& snapshot, const std::string& path) {
+  const auto at = snapshot.disk.find(path);
+  return at == snapshot.disk.end() ? nullptr : at->second.text.get();
+}
+
 struct Source {
   std::string path;
-  const std::string* text = nullptr;
+  const std::string* search = nullptr;
+  const std::string* list = nullptr;
 };
 
 /// The first file on the Python path that defines the consumer's search.
@@ -150,10 +182,11 @@ std::optional<Source> find_source(const Known& known, const Snapshot& snapshot) 
     for (std::string_view file : known.sources) {
       if (file.empty()) continue;
       const std::string path = root + "/" + std::string(file);
-      const auto at = snapshot.disk.find(path);
-      if (at == snapshot.disk.end()) continue;
-      const std::string* text = at->second.text.get();
-      if (text != nullptr && defines_maps_search(*text)) return Source{path, text};
+      const std::string* text = known_text(snapshot, path);
+      if (text == nullptr || !defines_maps_search(*text)) continue;
+      const std::string* list =
+          known_text(snapshot, root + "/" + std::string(known.sources.front()));
+      return Source{path, text, list != nullptr ? list : text};
     }
   }
   return std::nullopt;
@@ -167,9 +200,12 @@ void read_shim_vintage(Consumer& consumer, const Snapshot& snapshot) {
     if (elf == nullptr || !has_marker(object.content.get(), "cudart symbols not found")) continue;
     const TilelangShim shim = inspect_tilelang_shim(object.path(), *elf, object.content.get());
     if (!shim.is_shim || shim.groups == 0) continue;
-    if (shim.groups == kTilelang018) consumer.vintage = "tilelang-stub-0.1.8";
-    else if (shim.groups == kTilelang019) consumer.vintage = "tilelang-stub-0.1.9";
-    else if ((shim.groups & (kTilelang018 | kTilelang019)) == 0) consumer.vintage = "tilelang-stub";
+    if (shim.groups == kTilelang018)
+      consumer.vintage = "tilelang-stub-0.1.8";
+    else if (shim.groups == kTilelang019)
+      consumer.vintage = "tilelang-stub-0.1.9";
+    else if ((shim.groups & (kTilelang018 | kTilelang019)) == 0)
+      consumer.vintage = "tilelang-stub";
     if (!consumer.vintage.empty()) consumer.vintage_from = "text of " + tail(object.path());
     return;
   }
@@ -186,17 +222,20 @@ void read_front_end_vintage(Consumer& consumer, const LoadedObject& object) {
 
 void fill_vintage(Consumer& consumer, const Known& known, const Snapshot& snapshot) {
   if (const auto source = find_source(known, snapshot)) {
-    consumer.vintage = vintage_of_text(known.id, *source->text);
-    consumer.vintage_from = (consumer.vintage.empty() ? "unknown text of " : "text of ") + tail(source->path);
+    consumer.vintage = vintage_of_text(known.id, {*source->search, *source->list});
+    consumer.vintage_from =
+        (consumer.vintage.empty() ? "unknown text of " : "text of ") + tail(source->path);
     return;
   }
   if (known.id == "tilelang") read_shim_vintage(consumer, snapshot);
   if (known.id == "cudnn-frontend") {
-    if (const LoadedObject* object = find_front_end(snapshot)) read_front_end_vintage(consumer, *object);
+    if (const LoadedObject* object = find_front_end(snapshot))
+      read_front_end_vintage(consumer, *object);
   }
   if (!consumer.vintage.empty()) return;
   consumer.vintage = vintage_of_version(known.id, consumer.version);
-  if (!consumer.vintage.empty()) consumer.vintage_from = "version " + escape_foreign(consumer.version);
+  if (!consumer.vintage.empty())
+    consumer.vintage_from = "version " + escape_foreign(consumer.version);
   if (known.id == "torch" && consumer.presence == Presence::present) consumer.vintage = "torch-elf";
 }
 
@@ -218,15 +257,18 @@ Consumer look_for(const Known& known, const Snapshot& snapshot) {
   }
   if (const auto* distribution = find_distribution(snapshot.python, known.distribution)) {
     consumer.version = distribution->version;
-    consumer.signs.push_back(shown(distribution->name + "-" + distribution->version) + ".dist-info");
+    consumer.signs.push_back(shown(distribution->name + "-" + distribution->version) +
+                             ".dist-info");
   }
   if (const auto source = find_source(known, snapshot)) {
     consumer.signs.push_back("source " + tail(source->path));
   }
   if (is_in_command_line(known, snapshot)) consumer.signs.emplace_back("command line");
 
-  if (!consumer.signs.empty()) consumer.presence = Presence::present;
-  else if (python_path_was_read(snapshot)) consumer.presence = Presence::absent;
+  if (!consumer.signs.empty())
+    consumer.presence = Presence::present;
+  else if (python_path_was_read(snapshot))
+    consumer.presence = Presence::absent;
   fill_vintage(consumer, known, snapshot);
   return consumer;
 }

@@ -1,5 +1,5 @@
-// Driver, NVRTC and NVML libraries. NVIDIA's stubs carry the genuine soname, nodes and build-id, and
-// export more than older drivers do: only code, size, needs and texts tell them apart.
+// Driver, NVRTC and NVML libraries. NVIDIA's stubs carry the genuine soname, nodes and build-id,
+// and export more than older drivers do: only code, size, needs and texts tell them apart.
 #include <algorithm>
 
 #include "cudart_doctor/analyze/identify.hpp"
@@ -172,7 +172,8 @@ CompanionKind judge_nvrtc(Companion& companion, const Input& in) {
     say(companion, "only " + std::to_string(in.elf.file_size) + " bytes and no version text");
     return CompanionKind::nvrtc_stub;
   }
-  say(companion, companion.version.empty() ? "soname and size of NVRTC" : "carries its version as text");
+  say(companion,
+      companion.version.empty() ? "soname and size of NVRTC" : "carries its version as text");
   return CompanionKind::nvrtc;
 }
 
@@ -200,10 +201,12 @@ CompanionKind judge_nvml(Companion& companion, const Input& in) {
 CompanionKind judge_unread(Companion& companion, Family family, const std::string& reason) {
   say(companion, "not read: " + shown(reason));
   if (family != Family::driver) return CompanionKind::undetermined;
-  for (std::string_view text : {"empty file", "not an ELF", "ends inside", "ends before", "ends early"}) {
+  for (std::string_view text :
+       {"empty file", "not an ELF", "ends inside", "ends before", "ends early"}) {
     if (reason.find(text) != std::string::npos) return CompanionKind::driver_broken;
   }
-  if (reason.find("32-bit") != std::string::npos) say(companion, "the loader skips a file of another word size");
+  if (reason.find("32-bit") != std::string::npos)
+    say(companion, "the loader skips a file of another word size");
   return CompanionKind::undetermined;
 }
 

@@ -32,8 +32,7 @@ void say_exports(Candidate& candidate, const RuntimeSigns& signs) {
   } else if (signs.exported >= kGenuineExports) {
     say(candidate, count_of(signs.exported, "runtime function") + " exported");
   } else {
-    say(candidate,
-        std::to_string(signs.exported) + " of about 400 runtime functions exported");
+    say(candidate, std::to_string(signs.exported) + " of about 400 runtime functions exported");
   }
 }
 
@@ -70,7 +69,8 @@ void fill_version(Candidate& candidate, const RuntimeSigns& signs) {
     candidate.version = constant_version(*signs.constant);
     candidate.version_from = "constant in code";
   }
-  if (!signs.name || signs.name->full_version.empty() || candidate.major != signs.name->major) return;
+  if (!signs.name || signs.name->full_version.empty() || candidate.major != signs.name->major)
+    return;
   const std::string& full = signs.name->full_version;
   if (candidate.version.empty()) {
     candidate.version = full;
@@ -84,19 +84,23 @@ void fill_version(Candidate& candidate, const RuntimeSigns& signs) {
 void fill_soname(Candidate& candidate, const Input& in) {
   const RuntimeSigns& signs = in.signs;
   const int major = candidate.major.value_or(0);
-  const std::string contents = candidate.version.empty() ? std::to_string(major) : candidate.version;
+  const std::string contents =
+      candidate.version.empty() ? std::to_string(major) : candidate.version;
   if (signs.name && signs.name->major != major) {
-    say(candidate, "file name says " + std::to_string(signs.name->major) + ", contents say " + contents);
+    say(candidate,
+        "file name says " + std::to_string(signs.name->major) + ", contents say " + contents);
   }
   if (in.elf.soname && signs.node && *in.elf.soname == *signs.node) return;
   if (signs.soname && signs.soname->major != major) {
     candidate.soname_disagrees = true;
     candidate.label = "renamed soname";
-    say(candidate, "soname says " + std::to_string(signs.soname->major) + ", contents say " + contents);
+    say(candidate,
+        "soname says " + std::to_string(signs.soname->major) + ", contents say " + contents);
   } else if (!signs.soname) {
     candidate.vendored = true;
     candidate.label = "vendored copy";
-    say(candidate, in.elf.soname ? "private soname " + shown(*in.elf.soname) : "soname was removed");
+    say(candidate,
+        in.elf.soname ? "private soname " + shown(*in.elf.soname) : "soname was removed");
   }
 }
 
@@ -130,6 +134,10 @@ void settle_stand_in(Candidate& candidate, const Input& in) {
     candidate.label = "OvenMediaEngine stub";
     say(candidate, "text of OvenMediaEngine's stub found");
   }
+  if (has_marker(in.content, "GPU will not be used.")) {
+    candidate.label = "XLA stub";
+    say(candidate, "text of XLA's loading stub found");
+  }
   say_exports(candidate, in.signs);
   say_node(candidate, in.signs);
   say_code(candidate, in);
@@ -142,7 +150,8 @@ void judge_full_api(Candidate& candidate, const Input& in) {
   const bool node_and_code_agree =
       signs.constant && signs.node_major == static_cast<int>(*signs.constant / 1000);
   if (signs.has_runtime_code()) {
-    if (!signs.node || !node_and_code_agree) return settle_undetermined(candidate, in, "signs disagree");
+    if (!signs.node || !node_and_code_agree)
+      return settle_undetermined(candidate, in, "signs disagree");
     return settle_genuine(candidate, in);
   }
   if (!signs.node || !signs.foreign_needs.empty()) return settle_stand_in(candidate, in);
@@ -179,11 +188,13 @@ void judge_part_of_api(Candidate& candidate, const Input& in) {
       candidate.kind = RuntimeKind::shim;
       candidate.label = "TileLang shim";
       say_exports(candidate, signs);
-      candidate.evidence.insert(candidate.evidence.end(), shim.evidence.begin(), shim.evidence.end());
+      candidate.evidence.insert(candidate.evidence.end(), shim.evidence.begin(),
+                                shim.evidence.end());
       return;
     }
   }
-  if (signs.node && signs.has_runtime_code()) return settle_undetermined(candidate, in, "signs disagree");
+  if (signs.node && signs.has_runtime_code())
+    return settle_undetermined(candidate, in, "signs disagree");
   if (!signs.claims_the_name() && !signs.node) {
     if (!exports_known_name(in.elf.exports)) {
       candidate.kind = RuntimeKind::not_a_runtime;
@@ -191,10 +202,12 @@ void judge_part_of_api(Candidate& candidate, const Input& in) {
       return;
     }
     settle_stand_in(candidate, in);
-    if (candidate.label == "stand-in" && signs.exported < kPartialExports) candidate.label = "interposer";
+    if (candidate.label == "stand-in" && signs.exported < kPartialExports)
+      candidate.label = "interposer";
     return;
   }
-  // A public name or node promises the whole API; any other name that begins with libcudart does not.
+  // A public name or node promises the whole API; any other name that begins with libcudart does
+  // not.
   if (signs.node || signs.soname || signs.name || signs.exported >= kPartialExports) {
     return settle_stand_in(candidate, in);
   }
@@ -206,7 +219,8 @@ void judge_part_of_api(Candidate& candidate, const Input& in) {
 }
 
 bool may_hold_static_copy(const ElfFacts& elf, std::string_view base) {
-  return elf.device_code_sections.value_or(true) || base.starts_with("libcu") || base.starts_with("libnv");
+  return elf.device_code_sections.value_or(true) || base.starts_with("libcu") ||
+         base.starts_with("libnv");
 }
 
 void judge_no_api(Candidate& candidate, const Input& in) {
@@ -260,6 +274,19 @@ void judge(Candidate& candidate, const Input& in) {
   judge_no_api(candidate, in);
 }
 
+// Nothing was read, so only the name speaks. A JSON file or an archive is not a broken library.
+void judge_unread(Candidate& candidate, const std::string& reason) {
+  const RuntimeSigns signs = gather_runtime_signs(candidate.path, ElfFacts{}, nullptr);
+  candidate.kind = RuntimeKind::not_a_runtime;
+  if (!signs.name_has_cudart) return;
+  if (reason.find("not an ELF") != std::string::npos && !ends_like_library(signs.base)) {
+    return say(candidate, "only the file name says cudart: " + shown(reason));
+  }
+  candidate.kind = RuntimeKind::undetermined;
+  candidate.label = "not read";
+  say(candidate, "not read: " + shown(reason));
+}
+
 void fill_missing(Candidate& candidate, const ElfFacts& elf) {
   const bool asked = candidate.kind != RuntimeKind::static_copy &&
                      candidate.kind != RuntimeKind::not_a_runtime && candidate.exports_known;
@@ -280,12 +307,7 @@ Candidate identify_runtime(std::string_view path, const Fact<ElfFacts>& elf,
   candidate.selectable_by_name = is_selectable_name(base_name(path));
   const ElfFacts* facts = elf.get();
   if (facts == nullptr) {
-    const RuntimeSigns signs = gather_runtime_signs(path, ElfFacts{}, nullptr);
-    candidate.kind = signs.name_has_cudart ? RuntimeKind::undetermined : RuntimeKind::not_a_runtime;
-    if (signs.name_has_cudart) {
-      candidate.label = "not read";
-      say(candidate, "not read: " + shown(elf.reason()));
-    }
+    judge_unread(candidate, elf.reason());
     return candidate;
   }
   candidate.soname = facts->soname.value_or("");

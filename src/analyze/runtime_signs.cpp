@@ -25,8 +25,8 @@ bool is_library_name(std::string_view name) {
 // From 13.1 on the runtime needs libstdc++, libm and libgcc_s too; before it did not.
 bool is_system_library(std::string_view needed) {
   static constexpr std::array<std::string_view, 8> kPrefixes = {
-      "libc.so.",       "ld-linux",       "libdl.so.", "libpthread.so.",
-      "librt.so.",      "libstdc++.so.",  "libm.so.",  "libgcc_s.so."};
+      "libc.so.",  "ld-linux",      "libdl.so.", "libpthread.so.",
+      "librt.so.", "libstdc++.so.", "libm.so.",  "libgcc_s.so."};
   return std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [&](std::string_view prefix) { return needed.starts_with(prefix); });
 }
@@ -122,15 +122,23 @@ std::string constant_version(std::uint32_t constant) {
 
 bool is_selectable_name(std::string_view base) {
   const std::size_t at = base.rfind(".so");
-  const std::string_view stem = at == std::string_view::npos ? std::string_view{} : base.substr(0, at);
+  const std::string_view stem =
+      at == std::string_view::npos ? std::string_view{} : base.substr(0, at);
   return stem.starts_with("libcudart") || base.starts_with("libcudart.") ||
          base.starts_with("libcudart-");
 }
 
+bool ends_like_library(std::string_view base) {
+  const std::size_t at = base.rfind(".so");
+  return at != std::string_view::npos &&
+         base.find_first_not_of("0123456789.", at + 3) == std::string_view::npos;
+}
+
 bool has_marker(const ContentScan* content, std::string_view needle) {
   if (content == nullptr) return false;
-  return std::any_of(content->markers.begin(), content->markers.end(),
-                     [&](const std::string& text) { return text.find(needle) != std::string::npos; });
+  return std::any_of(
+      content->markers.begin(), content->markers.end(),
+      [&](const std::string& text) { return text.find(needle) != std::string::npos; });
 }
 
 }  // namespace cudart_doctor

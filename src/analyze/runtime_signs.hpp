@@ -32,21 +32,21 @@ std::optional<RuntimeName> parse_runtime_name(std::string_view name);
 std::size_t expected_yardstick(std::uint32_t constant);
 
 struct RuntimeSigns {
-  std::string_view base;                 ///< File name, mark-free.
-  std::optional<RuntimeName> name;       ///< The file name, where it is a public one.
-  bool name_has_cudart = false;          ///< A library's name with the word in it, in any letter case.
-  bool named_like_library = false;       ///< "libcudart*", "libstub_cudart*".
-  std::optional<RuntimeName> soname;     ///< DT_SONAME, where it is a public one.
+  std::string_view base;              ///< File name, mark-free.
+  std::optional<RuntimeName> name;    ///< The file name, where it is a public one.
+  bool name_has_cudart = false;       ///< A library's name with the word in it, in any letter case.
+  bool named_like_library = false;    ///< "libcudart*", "libstub_cudart*".
+  std::optional<RuntimeName> soname;  ///< DT_SONAME, where it is a public one.
   bool sonamed_like_library = false;
-  std::optional<std::string> node;       ///< The version node named like a public soname.
+  std::optional<std::string> node;  ///< The version node named like a public soname.
   std::optional<int> node_major;
   bool content_seen = false;
-  std::optional<std::uint32_t> constant; ///< The one value found at least twice.
-  bool constants_disagree = false;       ///< Two values, each at least twice.
+  std::optional<std::uint32_t> constant;  ///< The one value found at least twice.
+  bool constants_disagree = false;        ///< Two values, each at least twice.
   std::size_t yardstick = 0;
   bool exports_known = false;
   std::uint32_t exported = 0;
-  bool is_cut = false;                   ///< The file ends before its segments do.
+  bool is_cut = false;                     ///< The file ends before its segments do.
   std::vector<std::string> foreign_needs;  ///< Needed libraries that no genuine runtime needs.
 
   [[nodiscard]] bool claims_the_name() const { return named_like_library || sonamed_like_library; }
@@ -67,6 +67,9 @@ std::string constant_version(std::uint32_t constant);
 
 /// Whether some scanning rule could take a file of this name.
 bool is_selectable_name(std::string_view base);
+
+/// "x.so" or "x.so.12.4", but not "x.so.json" or "x.a".
+bool ends_like_library(std::string_view base);
 
 /// Whether one of the scan's marker texts contains `needle`.
 bool has_marker(const ContentScan* content, std::string_view needle);

@@ -96,7 +96,8 @@ const PythonDistribution* find_distribution(const PythonFacts& python, std::stri
   return first;
 }
 
-std::string guess_owner(std::string_view path, const PythonFacts& python, std::optional<int> major) {
+std::string guess_owner(std::string_view path, const PythonFacts& python,
+                        std::optional<int> major) {
   const auto site = split_site_path(path, python);
   if (!site) {
     for (std::string_view component : split(path, '/')) {

@@ -58,9 +58,8 @@ TilelangShim inspect_tilelang_shim(std::string_view path, const ElfFacts& elf,
   TilelangShim found;
   const bool has_text = has_marker(content, "CUDA runtime stub: libcudart not found") ||
                         has_marker(content, "cudart symbols not found");
-  const bool only_shim_names =
-      elf.symbols_walked && !elf.exports.empty() &&
-      std::all_of(elf.exports.begin(), elf.exports.end(), is_shim_name);
+  const bool only_shim_names = elf.symbols_walked && !elf.exports.empty() &&
+                               std::all_of(elf.exports.begin(), elf.exports.end(), is_shim_name);
   const bool all_names = only_shim_names && has_all_shim_names(elf.exports);
 
   const std::string_view base = base_name(path);
@@ -68,7 +67,8 @@ TilelangShim inspect_tilelang_shim(std::string_view path, const ElfFacts& elf,
   const bool shim_name = by_name != kTilelangAll;
 
   if (has_text) found.evidence.emplace_back("text of TileLang's shim found");
-  if (all_names) found.evidence.emplace_back("exports the names of TileLang's shim, no others");
+  if (all_names)
+    found.evidence.emplace_back("exports the names of TileLang's shim, no others");
   else if (only_shim_names && shim_name) {
     found.evidence.emplace_back("exports a part of the names of TileLang's shim, no others");
   }

@@ -12,10 +12,10 @@ namespace cudart_doctor {
 
 /// Groups of releases that can be told apart by the library alone.
 enum TilelangGroup : std::uint8_t {
-  kTilelang018 = 1,    ///< 0.1.8
-  kTilelang019 = 2,    ///< 0.1.9
-  kTilelang0110 = 4,   ///< 0.1.10, 0.1.11
-  kTilelang0112 = 8,   ///< 0.1.12 and later
+  kTilelang018 = 1,   ///< 0.1.8
+  kTilelang019 = 2,   ///< 0.1.9
+  kTilelang0110 = 4,  ///< 0.1.10, 0.1.11
+  kTilelang0112 = 8,  ///< 0.1.12 and later
   kTilelangAll = 15,
 };
 

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 /// Files that may be left out one after another because they do not answer.
-constexpr int kMaxStalls = 8;
+constexpr std::size_t kMaxStalls = 8;
 /// A single step is given up after this, or after a third of the time limit if that is shorter.
 constexpr milliseconds kStall{5'000};
 
@@ -62,7 +62,7 @@ WorkResult rendered(const Options& options, const World& world, Snapshot snapsho
   const Report report = make_report(std::move(snapshot),
                                     {.fail_on = options.fail_on, .policy = options.policy});
   WorkResult result;
-  result.exit_code = report.verdict.exit_code;
+  result.code = report.verdict.exit_code;
   result.output = options.format == Format::json
                       ? render_json(report)
                       : render_text(report, {.color = colour(options, world) ? Color::on
@@ -73,10 +73,10 @@ WorkResult rendered(const Options& options, const World& world, Snapshot snapsho
 
 WorkResult failed(const Options& options, const Error& error) {
   WorkResult result;
-  result.exit_code = exit_code_for(error.kind);
+  result.code = exit_code_for(error.kind);
   result.message = error.message;
   if (options.format == Format::json && options.command == Command::inspect) {
-    result.output = render_error_json(error, result.exit_code);
+    result.output = render_error_json(error, result.code);
   }
   return result;
 }
@@ -98,41 +98,24 @@ Result<CaptureOptions> target_of(const Options& options, const World& world) {
 /// What the worker does: finds the target, captures it, and finishes the command.
 WorkResult work(const Options& options, const World& world, const std::set<std::string>& skip,
                 Progress& progress) {
-  progress.enter("find the process", {});
+  progress.set("find the process", {});
   auto target = target_of(options, world);
   if (!target) return failed(options, target.error());
   target->skip_paths = skip;
   target->progress = [&progress](std::string_view stage, std::string_view path) {
-    progress.enter(stage, path);
+    progress.set(stage, path);
   };
   const CaptureRules rules = rules_for(options.depth);
   auto snapshot = target->pid != 0 ? capture_process(*target, rules)
                                    : capture_self({options.load}, *target, rules);
   if (!snapshot) return failed(options, snapshot.error());
   if (options.command == Command::snapshot) {
-    progress.enter("write the snapshot", options.directory);
+    progress.set("write the snapshot", options.directory);
     const auto written = write_bundle(*snapshot, options.directory);
     return written ? WorkResult{} : failed(options, written.error());
   }
-  progress.enter("judge", {});
+  progress.set("judge", {});
   return rendered(options, world, std::move(*snapshot));
-}
-
-Error unfinished(const WorkOutcome& outcome, milliseconds limit) {
-  std::string where = outcome.stage.empty() ? "the start" : outcome.stage;
-  if (!outcome.path.empty()) where += ": " + escape_foreign(outcome.path);
-  if (outcome.end == WorkEnd::crashed) {
-    return {ErrorKind::io,
-            "the inspection itself failed" +
-                (outcome.signal != 0 ? " with signal " + std::to_string(outcome.signal)
-                                     : std::string()) +
-                " at " + where,
-            0};
-  }
-  std::string text = "no answer within " + std::to_string(limit.count() / 1000) + "." +
-                     std::to_string(limit.count() % 1000 / 100) + " s (--timeout) at " + where;
-  if (outcome.left_behind) text += "; the worker sleeps uninterruptibly and was left behind";
-  return {ErrorKind::timeout, std::move(text), 0};
 }
 
 /// Supervises workers until one finishes. A file that does not answer is left out the next time.
@@ -142,8 +125,9 @@ WorkResult supervised(const Options& options, const World& world) {
   while (true) {
     const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
     const SuperviseOptions limits{.deadline = std::max(left, milliseconds{1}),
-                                  .stall = std::min(kStall, options.timeout / 3)};
-    auto outcome = run_supervised(limits, [&](Progress& progress) {
+                                  .step_limit = std::min(kStall, options.timeout / 3)};
+    Supervisor supervisor;
+    auto result = supervisor.run(limits, [&](Progress& progress) {
       try {
         return work(options, world, skip, progress);
       } catch (const std::exception& error) {
@@ -152,11 +136,11 @@ WorkResult supervised(const Options& options, const World& world) {
                                 0});
       }
     });
-    if (!outcome) return failed(options, outcome.error());
-    if (outcome->end == WorkEnd::finished) return std::move(outcome->result);
-    const bool again = outcome->end == WorkEnd::stalled && !outcome->path.empty() &&
-                       skip.size() < kMaxStalls && skip.insert(outcome->path).second;
-    if (!again) return failed(options, unfinished(*outcome, options.timeout));
+    if (result) return std::move(*result);
+    const std::string& path = supervisor.last_step().path;
+    const bool again = result.error().kind == ErrorKind::timeout && Clock::now() < end &&
+                       !path.empty() && skip.size() < kMaxStalls && skip.insert(path).second;
+    if (!again) return failed(options, result.error());
   }
 }
 
@@ -173,9 +157,10 @@ WorkResult replayed(const Options& options, const World& world) {
 
 WorkResult result_of(const Options& options, const World& world) {
   switch (options.command) {
-    case Command::json_schema: return {.exit_code = kExitOk, .output = std::string(json_schema()), .message = {}};
+    case Command::json_schema:
+      return {.output = std::string(json_schema()), .message = {}, .code = kExitOk};
     case Command::policies:
-      return {.exit_code = kExitOk, .output = render_policies(options.format), .message = {}};
+      return {.output = render_policies(options.format), .message = {}, .code = kExitOk};
     case Command::snapshot: return supervised(options, world);
     case Command::inspect: break;
   }
@@ -187,9 +172,9 @@ WorkResult result_of(const Options& options, const World& world) {
 int run(const Options& options, const World& world) {
   const WorkResult result = result_of(options, world);
   if (!result.message.empty()) world.complain(result.message);
-  if (result.output.empty()) return result.exit_code;
+  if (result.output.empty()) return result.code;
   const auto written = world.write_output(options.output, result.output);
-  if (written) return result.exit_code;
+  if (written) return result.code;
   world.complain(written.error().message);
   return kExitUsage;
 }

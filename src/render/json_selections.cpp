@@ -19,10 +19,10 @@ Json steps_part(const std::vector<Step>& steps) {
 }
 
 /// Which rule this is.
-void put_rule(Json& out, const Report& report, const Selection& selection) {
+void put_rule(Json& out, const Selection& selection) {
   out["policy"] = json_bytes(selection.policy);
   out["consumer"] = json_bytes_or_null(selection.consumer);
-  out["title"] = selection_title(report, selection);
+  out["title"] = json_sentence_or_null(selection.title);
   out["vintage"] = json_sentence_or_null(selection.vintage);
   out["source"] = json_sentence_or_null(selection.source);
   out["current"] = selection.current;
@@ -76,7 +76,7 @@ Json json_selections(const Report& report) {
   Json list = Json::array();
   for (const Selection& selection : report.selections) {
     Json out;
-    put_rule(out, report, selection);
+    put_rule(out, selection);
     put_answer(out, report, selection);
     out["steps"] = steps_part(selection.steps);
     list.push_back(std::move(out));

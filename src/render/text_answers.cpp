@@ -171,7 +171,9 @@ void write_hidden(TextWriter& writer, const std::vector<const Selection*>& hidde
                result_of(*selection) == AnswerResult::fails;
       }));
   std::string text = count_of(hidden.size(), "other rule") + " with -v";
-  if (failing != 0) text += "; " + std::to_string(failing) + " would fail, if its consumer runs here";
+  if (failing != 0) {
+    text += "; " + std::to_string(failing) + " would fail, if its consumer runs here";
+  }
   writer.entry({.before = " ", .hang = 3}, text);
 }
 

@@ -1,160 +1,9 @@
 // Reports put together by hand.
 #include "support/report_builder.hpp"
 
-#include "cudart_doctor/base/text.hpp"
+#include "support/report_parts.hpp"
 
 namespace cudart_doctor::testing {
-namespace {
-
-const std::string kSite = "/opt/venv/lib/python3.12/site-packages/";
-
-std::size_t add_object(Report& report, const std::string& path, std::uint64_t address) {
-  LoadedObject object;
-  object.key = {.dev_major = 0xfe, .dev_minor = 2, .inode = 1000 + report.snapshot.objects.size()};
-  object.paths = {path};
-  object.executable = true;
-  object.lowest = address;
-  object.state = FileState::same;
-  object.route = ReadRoute::map_files;
-  object.elf = Fact<ElfFacts>::known({});
-  report.snapshot.objects.push_back(object);
-  ++report.snapshot.capture.objects_read;
-  return report.snapshot.objects.size() - 1;
-}
-
-Candidate& add_runtime(Report& report, RuntimeKind kind, const std::string& path,
-                       std::uint64_t address) {
-  Candidate candidate;
-  candidate.object = add_object(report, path, address);
-  candidate.path = path;
-  candidate.kind = kind;
-  candidate.loaded = true;
-  candidate.exports_known = true;
-  candidate.soname = std::string(base_name(path));
-  if (kind == RuntimeKind::genuine) {
-    candidate.version = "12.8";
-    candidate.version_from = "constant in code";
-    candidate.major = 12;
-    candidate.exported = 416;
-    candidate.names_asked = 10;
-    candidate.selectable_by_name = true;
-    candidate.evidence = {"version node libcudart.so.12", "416 runtime functions exported"};
-  }
-  report.candidates.push_back(candidate);
-  return report.candidates.back();
-}
-
-void add_installed(Report& report, const std::string& path, const std::string& version) {
-  Candidate candidate;
-  candidate.path = path;
-  candidate.kind = RuntimeKind::genuine;
-  candidate.version = version;
-  candidate.exported = 416;
-  candidate.exports_known = true;
-  candidate.names_asked = 10;
-  report.candidates.push_back(candidate);
-  report.snapshot.installed.push_back({.path = path, .found_by = "/usr/local/cuda*"});
-  DiskEntry entry;
-  entry.kind = DiskKind::file;
-  entry.key = {.dev_major = 0xfe, .dev_minor = 1, .inode = 77};
-  entry.real_path = path + ".8.90";
-  report.snapshot.disk[path] = entry;
-}
-
-Selection& add_selection(Report& report, const std::string& policy, const std::string& title,
-                         std::size_t object) {
-  Selection selection;
-  selection.policy = policy;
-  selection.title = title;
-  selection.consumer = policy.substr(0, policy.find('-'));
-  selection.vintage = "from pull 1 (2026-07)";
-  selection.source = "merged text";
-  selection.outcome = Outcome::selected;
-  selection.object = object;
-  selection.chosen_text = report.snapshot.objects[object].path();
-  selection.open = OpenOutcome::old_object;
-  selection.missing_known = true;
-  selection.bound = 10;
-  selection.steps = {{.subject = selection.chosen_text,
-                      .verdict = StepVerdict::taken,
-                      .reason = "first line whose file name matches"}};
-  report.selections.push_back(selection);
-  return report.selections.back();
-}
-
-void add_consumer(Report& report, const std::string& id, const std::string& name,
-                  const std::string& version, const std::string& vintage) {
-  Consumer consumer;
-  consumer.id = id;
-  consumer.name = name;
-  consumer.version = version;
-  consumer.vintage = vintage;
-  consumer.presence = version.empty() ? Presence::absent : Presence::present;
-  if (!version.empty()) {
-    consumer.vintage_from = "version " + version;
-    consumer.signs = {id + "-" + version + ".dist-info"};
-  }
-  report.consumers.push_back(consumer);
-}
-
-Report base_report() {
-  Report report;
-  Snapshot& snapshot = report.snapshot;
-  snapshot.process.pid = 4121;
-  snapshot.process.parent_pid = 4000;
-  snapshot.process.start_ticks = 881234;
-  snapshot.process.uid = 1000;
-  snapshot.process.gid = 1000;
-  snapshot.process.comm = "python3";
-  snapshot.process.command_line =
-      Fact<std::vector<std::string>>::known({"sglang::scheduler_TP0"});
-  snapshot.process.executable = Fact<std::string>::known("/usr/bin/python3.12");
-  snapshot.process.ns_pids = {4121, 17};
-  snapshot.process.namespaces = {{"mnt", 4026532001}, {"pid", 4026532002}};
-  snapshot.process.own_namespaces = {{"mnt", 4026531832}};
-  snapshot.process.threads = 212;
-  snapshot.process.libc = "glibc";
-  snapshot.host.name = "gpu-17";
-  snapshot.host.kernel = "6.8.0-60-generic";
-  snapshot.host.kernel_module = Fact<std::string>::known("580.95.05");
-  snapshot.capture.taken_at = "2026-09-30T03:12:45Z";
-  snapshot.capture.maps_reads = 1;
-  snapshot.environment = Fact<Environment>::known(
-      {.note = "",
-       .variables = {{"PATH", "/usr/bin"},
-                     {"LD_LIBRARY_PATH", "/usr/local/nvidia/lib64"},
-                     {"NVIDIA_API_KEY", "nvapi-0123"},
-                     {"CUDA_VISIBLE_DEVICES", "0"}}});
-  snapshot.link_map = Fact<std::vector<LinkNamespace>>::known({LinkNamespace{}});
-  snapshot.loader.cache = Fact<std::vector<LoaderCacheEntry>>::known({});
-  snapshot.python.is_python = true;
-  snapshot.python.site_directories = {kSite};
-  snapshot.python.chosen_by = "VIRTUAL_ENV";
-  return report;
-}
-
-void fill_objects(Report& report, std::size_t total) {
-  while (report.snapshot.objects.size() < total) {
-    const std::size_t number = report.snapshot.objects.size();
-    add_object(report, "/usr/lib/libplain" + std::to_string(number) + ".so",
-               0x7f5000000000 + number * 0x100000);
-  }
-}
-
-Companion driver(Report& report) {
-  Companion companion;
-  const std::string path = "/usr/lib/x86_64-linux-gnu/libcuda.so.580.95.05";
-  companion.object = add_object(report, path, 0x7f4000000000);
-  companion.path = path;
-  companion.kind = CompanionKind::driver;
-  companion.loaded = true;
-  companion.soname = "libcuda.so.1";
-  companion.version = "580.95.05";
-  companion.version_from = "file name";
-  return companion;
-}
-
-}  // namespace
 
 Report critical_report() {
   Report report = base_report();
@@ -176,10 +25,13 @@ Report critical_report() {
   report.snapshot.objects[torch].elf = Fact<ElfFacts>::known(facts);
   report.companions.push_back(driver(report));
   fill_objects(report, 412);
-  add_consumer(report, "flashinfer", "FlashInfer", "0.6.14", "flashinfer-legacy");
-  add_consumer(report, "sglang", "SGLang", "0.5.9", "sglang-2026-07");
-  add_consumer(report, "torch", "PyTorch", "2.11", "torch-elf");
-  add_consumer(report, "vllm", "vLLM", "", "");
+  add_consumer(report, {.id = "flashinfer", .name = "FlashInfer",
+                        .version = "0.6.14", .vintage = "flashinfer-legacy"});
+  add_consumer(report, {.id = "sglang", .name = "SGLang",
+                        .version = "0.5.9", .vintage = "sglang-2026-07"});
+  add_consumer(report, {.id = "torch", .name = "PyTorch",
+                        .version = "2.11", .vintage = "torch-elf"});
+  add_consumer(report, {.id = "vllm", .name = "vLLM"});
   Selection& flashinfer = add_selection(report, "flashinfer-legacy", "FlashInfer before #5198", 0);
   flashinfer.presence = Presence::present;
   flashinfer.presence_note = "FlashInfer 0.6.14";
@@ -233,7 +85,7 @@ Report healthy_report() {
               0x7f1a30000000);
   report.companions.push_back(driver(report));
   fill_objects(report, 96);
-  add_consumer(report, "sglang", "SGLang", "", "");
+  add_consumer(report, {.id = "sglang", .name = "SGLang"});
   Selection& sglang = add_selection(report, "sglang-2026-07", "SGLang after #30870", 0);
   sglang.current = true;
   sglang.presence = Presence::unknown;
@@ -251,7 +103,8 @@ Report environment_report() {
               0x7f1a30000000);
   add_installed(report, kSite + "nvidia/cu13/lib/libcudart.so.13", "13.0");
   fill_objects(report, 21);
-  add_consumer(report, "vllm", "vLLM", "0.21.0", "vllm-2026-07");
+  add_consumer(report, {.id = "vllm", .name = "vLLM",
+                        .version = "0.21.0", .vintage = "vllm-2026-07"});
   Selection& vllm = add_selection(report, "vllm-2026-07", "vLLM after #47586", 0);
   vllm.presence = Presence::present;
   vllm.current = true;
@@ -271,7 +124,7 @@ Report environment_report() {
                       .owner = Owner::image,
                       .headline = "CUDA 12 is loaded, and 13 would join it on request.",
                       .effect = "two runtimes with separate state in one process",
-                      .evidence = {"a fresh load of libcudart.so.13 ends in the Python environment"},
+                      .evidence = {"a fresh load of libcudart.so.13 ends in the venv"},
                       .fixes = {"drop one major from the image"},
                       .no_help = {},
                       .consumer = ""}};
@@ -370,104 +223,6 @@ Report crowded_report() {
     report.findings.push_back(report.findings[1]);
     report.findings.back().id = "MP0" + std::to_string(number);
   }
-  return report;
-}
-
-std::vector<std::string> nasty_texts() {
-  return {std::string(4096, 'x'),
-          "/" + std::string(4000, 'y') + "/libcudart.so.12",
-          [] {
-            std::string deep;
-            for (int i = 0; i < 400; ++i) deep += "/directory";
-            return deep + "/libcudart.so.12";
-          }(),
-          std::string(2000, ' ') + "/a b/libcudart.so.12 (deleted)",
-          "/\x1b[31m/\x1b]0;owned\x07/libcudart.so.12",
-          std::string("/nul\0inside", 11),
-          "/line\nbreak\r\n/tab\t/libcudart.so.12",
-          "/right-to-left \xe2\x80\xae/12.os.tradubil",
-          "/not utf-8 \xff\xfe\xc0\xaf\xed\xa0\x80/libcudart.so.12",
-          "/c1 \xc2\x9b" "31m/libcudart.so.12",
-          std::string(300, '\x01'),
-          "/\xe4\xbd\xa0\xe5\xa5\xbd/" + [] {
-            std::string wide;
-            for (int i = 0; i < 200; ++i) wide += "\xe4\xbd\xa0";
-            return wide;
-          }(),
-          "\\x1b[31m \\",
-          ""};
-}
-
-Report hostile_report(const std::string& text) {
-  Report report = base_report();
-  Snapshot& snapshot = report.snapshot;
-  const std::string sentence = "seen at " + escape_foreign(text) + " and not elsewhere";
-  snapshot.process.comm = text;
-  snapshot.process.command_line = Fact<std::vector<std::string>>::known({text, text});
-  snapshot.process.executable = Fact<std::string>::known(text);
-  snapshot.process.libc = text;
-  snapshot.process.namespaces = {{text, 1}};
-  snapshot.host.name = text;
-  snapshot.host.kernel = text;
-  snapshot.host.kernel_module = Fact<std::string>::known(text);
-  snapshot.environment = Fact<Environment>::known(
-      {.note = sentence, .variables = {{"LD_PRELOAD", text}, {"CUDA_" + text, text}}});
-  snapshot.self_notes = {sentence};
-  snapshot.python.site_directories = {text};
-  snapshot.python.unread_directories = {sentence};
-  snapshot.capture.unread = {sentence, sentence};
-  snapshot.capture.notes = {sentence};
-  snapshot.maps.odd_lines = 1;
-  snapshot.maps.first_odd_line = text;
-  Candidate& runtime = add_runtime(report, RuntimeKind::shim, text, 0x7f1a10000000);
-  runtime.label = sentence;
-  runtime.package = sentence;
-  runtime.soname = text;
-  runtime.soname_disagrees = true;
-  runtime.version = text;
-  runtime.missing = {text, text};
-  runtime.build_id = text;
-  runtime.evidence = {sentence};
-  LoadedObject& object = snapshot.objects.front();
-  object.paths = {text, text + "2"};
-  object.state_note = sentence;
-  ElfFacts facts;
-  facts.needed = {text};
-  object.elf = Fact<ElfFacts>::known(facts);
-  add_runtime(report, RuntimeKind::static_copy, text, 0x7f1a20000000).version = text;
-  add_installed(report, text, text);
-  Companion companion = driver(report);
-  companion.path = text;
-  companion.version = text;
-  companion.evidence = {sentence};
-  report.companions.push_back(companion);
-  add_consumer(report, "vllm", text, text, "vllm-legacy");
-  Selection& selection = add_selection(report, "vllm-legacy", text, 0);
-  selection.error_text = sentence;
-  selection.stability = Stability::order_dependent;
-  selection.other_answers = {text};
-  selection.steps.front().reason = sentence;
-  selection.presence_note = sentence;
-  report.selections.push_back(selection);
-  report.selections.back().consumer.clear();
-  snapshot.link_map = Fact<std::vector<LinkNamespace>>::known(
-      {{.id = 0, .entries = {{.name = text, .object = 0}}, .note = sentence}});
-  report.headline_policy = "vllm-legacy";
-  report.headline_note = sentence;
-  report.findings = {{.id = "RT04",
-                      .slug = "lookalike-selected",
-                      .severity = Severity::critical,
-                      .owner = Owner::image,
-                      .headline = sentence,
-                      .effect = sentence,
-                      .evidence = {sentence, sentence, sentence},
-                      .fixes = {sentence, sentence},
-                      .no_help = {sentence},
-                      .consumer = sentence}};
-  report.findings.push_back(report.findings.front());
-  report.verdict.worst = Severity::critical;
-  report.verdict.exit_code = 1;
-  report.verdict.undecided = sentence;
   return report;
 }
 

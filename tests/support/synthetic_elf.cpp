@@ -113,8 +113,8 @@ SyntheticElf make_driver(std::string_view version) {
   made.elf.needed = {"libm.so.6", "libc.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"};
   made.elf.is_symbolic = true;
   made.elf.exports_api = true;
-  made.elf.exports = {"cuCtxCreate_v2", "cuDeviceGet", "cuDriverGetVersion", "cuGetProcAddress_v2",
-                      "cuInit", "cuMemAlloc_v2"};
+  made.elf.exports = {"cuCtxCreate_v2",      "cuDeviceGet", "cuDriverGetVersion",
+                      "cuGetProcAddress_v2", "cuInit",      "cuMemAlloc_v2"};
   made.elf.census.driver = 636;
   made.elf.defined_symbols = 656;
   made.elf.cu_init_is_constant = false;
@@ -128,8 +128,8 @@ SyntheticElf make_driver_stub(std::uint64_t size) {
   SyntheticElf made = make_shared_object("libcuda.so.1", size);
   made.elf.is_symbolic = true;
   made.elf.exports_api = true;
-  made.elf.exports = {"cuCtxCreate_v2", "cuDeviceGet", "cuDriverGetVersion",
-                      "cuGreenCtxStreamCreate", "cuInit", "cuMemAlloc_v2"};
+  made.elf.exports = {"cuCtxCreate_v2",         "cuDeviceGet", "cuDriverGetVersion",
+                      "cuGreenCtxStreamCreate", "cuInit",      "cuMemAlloc_v2"};
   made.elf.census.driver = 637;
   made.elf.defined_symbols = 637;
   made.elf.cu_init_is_constant = true;

@@ -23,7 +23,8 @@ LoadedObject make_object(std::string path, std::uint64_t lowest, const Synthetic
   return object;
 }
 
-void install(Snapshot& snapshot, const std::string& path, std::uint64_t inode, const SyntheticElf& made) {
+void install(Snapshot& snapshot, const std::string& path, std::uint64_t inode,
+             const SyntheticElf& made) {
   DiskEntry entry;
   entry.kind = DiskKind::file;
   entry.key = {8, 1, inode};
@@ -44,14 +45,17 @@ std::vector<std::string> paths(const std::vector<Candidate>& candidates) {
 TEST_CASE("mapped candidates come first by address, then installed ones by path") {
   Snapshot snapshot;
   const auto runtime = make_genuine_runtime("libcudart.so.12", "12.4");
-  snapshot.objects = {make_object("/b/libcudart.so.12", 0x2000, runtime),
-                      make_object("/x/libz.so.1", 0x1800, make_plain("libz.so.1")),
-                      make_object("/a/libcudart_stub.so", 0x1000, make_lookalike("libcudart_stub.so"))};
-  install(snapshot, "/usr/local/cuda/lib64/libcudart.so.13", 7, make_genuine_runtime("libcudart.so.13", "13.0"));
+  snapshot.objects = {
+      make_object("/b/libcudart.so.12", 0x2000, runtime),
+      make_object("/x/libz.so.1", 0x1800, make_plain("libz.so.1")),
+      make_object("/a/libcudart_stub.so", 0x1000, make_lookalike("libcudart_stub.so"))};
+  install(snapshot, "/usr/local/cuda/lib64/libcudart.so.13", 7,
+          make_genuine_runtime("libcudart.so.13", "13.0"));
   install(snapshot, "/opt/cuda/libcudart.so.12", 8, runtime);
   const auto found = find_candidates(snapshot);
   CHECK(paths(found) == std::vector<std::string>{"/a/libcudart_stub.so", "/b/libcudart.so.12",
-                                                 "/opt/cuda/libcudart.so.12", "/usr/local/cuda/lib64/libcudart.so.13"});
+                                                 "/opt/cuda/libcudart.so.12",
+                                                 "/usr/local/cuda/lib64/libcudart.so.13"});
   CHECK(found[0].object == 2);
   CHECK(found[1].loaded);
   CHECK_FALSE(found[2].object.has_value());
@@ -60,7 +64,8 @@ TEST_CASE("mapped candidates come first by address, then installed ones by path"
 
 TEST_CASE("a file mapped as data only is listed and not loaded") {
   Snapshot snapshot;
-  snapshot.objects = {make_object("/b/libcudart.so.12", 0x2000, make_genuine_runtime("libcudart.so.12", "12.4"))};
+  snapshot.objects = {
+      make_object("/b/libcudart.so.12", 0x2000, make_genuine_runtime("libcudart.so.12", "12.4"))};
   snapshot.objects[0].executable = false;
   const auto found = find_candidates(snapshot);
   REQUIRE(found.size() == 1);
@@ -113,13 +118,15 @@ TEST_CASE("an installed file that cannot be read stays in the list, an absent on
   snapshot.disk["/c/libcudart.so.12"] = entry;
   entry.kind = DiskKind::absent;
   snapshot.disk["/d/libcudart.so.12"] = entry;
-  snapshot.installed = {{"/c/libcudart.so.12", "x"}, {"/d/libcudart.so.12", "x"}, {"/e/libcudart.so.12", "x"}};
+  snapshot.installed = {
+      {"/c/libcudart.so.12", "x"}, {"/d/libcudart.so.12", "x"}, {"/e/libcudart.so.12", "x"}};
   const auto found = find_candidates(snapshot);
   REQUIRE(found.size() == 1);
   CHECK(found[0].kind == RuntimeKind::undetermined);
 }
 
-TEST_CASE("a mapped file with only the word in its name is listed, a directory's name is not enough") {
+TEST_CASE(
+    "a mapped file with only the word in its name is listed, a directory's name is not enough") {
   Snapshot snapshot;
   snapshot.objects = {make_object("/opt/libcudart-12.4/libz.so.1", 0x1000, make_plain("libz.so.1")),
                       make_object("/x/mylibcudart.so.12", 0x2000, make_plain())};
@@ -129,7 +136,8 @@ TEST_CASE("a mapped file with only the word in its name is listed, a directory's
 
 TEST_CASE("any of an object's names can make it selectable") {
   Snapshot snapshot;
-  snapshot.objects = {make_object("/a/blob", 0x1000, make_genuine_runtime("libcudart.so.12", "12.4"))};
+  snapshot.objects = {
+      make_object("/a/blob", 0x1000, make_genuine_runtime("libcudart.so.12", "12.4"))};
   CHECK_FALSE(find_candidates(snapshot)[0].selectable_by_name);
   snapshot.objects[0].paths.emplace_back("/b/libcudart.so.12");
   CHECK(find_candidates(snapshot)[0].selectable_by_name);
@@ -143,14 +151,17 @@ TEST_CASE("the owner is a listed distribution of the same site directory, or the
   };
   const Row row = GENERATE(values<Row>({
       {kSite + "/tilelang/lib/libcudart_stub.so", "12.4", "tilelang 0.1.11"},
-      {kSite + "/nvidia/cuda_runtime/lib/libcudart.so.12", "12.4", "nvidia-cuda-runtime-cu12 12.4.127"},
-      {kSite + "/nvidia/cuda_runtime/lib/libcudart.so.11.0", "11.8", "nvidia-cuda-runtime-cu11 11.8.89"},
+      {kSite + "/nvidia/cuda_runtime/lib/libcudart.so.12", "12.4",
+       "nvidia-cuda-runtime-cu12 12.4.127"},
+      {kSite + "/nvidia/cuda_runtime/lib/libcudart.so.11.0", "11.8",
+       "nvidia-cuda-runtime-cu11 11.8.89"},
       {kSite + "/nvidia/cu13/lib/libcudart.so.13", "13.0", "nvidia-cuda-runtime 13.0.96"},
       {kSite + "/torchvision.libs/libcudart.41118559.so.12", "12.4", "torchvision 0.20"},
       {kSite + "/torch/lib/libcudart-d0da41ae.so.11.0", "11.8", "torch 2.6.0+cu118"},
       {kSite + "/unlisted/libcudart.so.12", "12.4", ""},
       {"/other/site-packages/tilelang/lib/libcudart_stub.so", "12.4", ""},
-      {"/usr/local/cuda-12.6/targets/x86_64-linux/lib/libcudart.so.12", "12.6", "CUDA toolkit 12.6"},
+      {"/usr/local/cuda-12.6/targets/x86_64-linux/lib/libcudart.so.12", "12.6",
+       "CUDA toolkit 12.6"},
       {"/usr/local/cuda-data/libcudart.so.12", "12.6", ""},
       {"/usr/lib/libcudart.so.12", "12.4", ""},
   }));
@@ -162,7 +173,8 @@ TEST_CASE("the owner is a listed distribution of the same site directory, or the
                                    {"nvidia-cuda-runtime", "13.0.96", kSite},
                                    {"torchvision", "0.20", kSite},
                                    {"torch", "2.6.0+cu118", kSite}};
-  snapshot.objects = {make_object(row.path, 0x1000, make_genuine_runtime("libcudart.so", row.version))};
+  snapshot.objects = {
+      make_object(row.path, 0x1000, make_genuine_runtime("libcudart.so", row.version))};
   CAPTURE(row.path);
   CHECK(find_candidates(snapshot)[0].package == row.owner);
 }

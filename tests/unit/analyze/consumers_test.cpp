@@ -47,9 +47,11 @@ Consumer consumer(const Snapshot& snapshot, std::string_view id) {
 
 const std::string kSearch = "def find_loaded_library(lib_name):\n";
 const std::string kAssertion = "f\"Unexpected filename: {filename} for library {lib_name}\"\n";
-const std::string kList10 = "    exported_functions = [\n        Function(\"cudaSetDevice\", x),\n    ]\n";
+const std::string kList10 =
+    "    exported_functions = [\n        Function(\"cudaSetDevice\", x),\n    ]\n";
 const std::string kList11 =
-    "    exported_functions = [\n        Function(\n            \"cudaIpcCloseMemHandle\", x),\n    ]\n";
+    "    exported_functions = [\n        Function(\n            \"cudaIpcCloseMemHandle\", x),\n   "
+    " ]\n";
 
 }  // namespace
 
@@ -60,7 +62,8 @@ TEST_CASE("every known consumer has a row, always in the same order") {
     CHECK(found.presence == Presence::unknown);
     CHECK(found.vintage.empty());
   }
-  CHECK(ids == std::vector<std::string>{"vllm", "sglang", "flashinfer", "tilelang", "torch", "cudnn-frontend"});
+  CHECK(ids == std::vector<std::string>{"vllm", "sglang", "flashinfer", "tilelang", "torch",
+                                        "cudnn-frontend"});
 }
 
 TEST_CASE("absent needs a Python path that was read completely") {
@@ -109,8 +112,9 @@ TEST_CASE("a mapped object of a package makes it present") {
 }
 
 TEST_CASE("a directory named like a package does not make it present") {
-  const std::string path = GENERATE("/home/u/vllm/venv/lib/python3.12/site-packages/numpy/core.cpython-312.so",
-                                    "/srv/sglang/bin/server", "/home/u/torch/x/liba.so");
+  const std::string path =
+      GENERATE("/home/u/vllm/venv/lib/python3.12/site-packages/numpy/core.cpython-312.so",
+               "/srv/sglang/bin/server", "/home/u/torch/x/liba.so");
   Snapshot snapshot = make_python();
   map_object(snapshot, path);
   for (const auto& found : find_consumers(snapshot)) CHECK(found.presence == Presence::absent);
@@ -119,7 +123,8 @@ TEST_CASE("a directory named like a package does not make it present") {
 TEST_CASE("a distribution makes present and gives the version that Python would import") {
   Snapshot snapshot = make_python();
   snapshot.python.site_directories = {"/first", kSite};
-  snapshot.python.distributions = {{"flashinfer-python", "0.6.14", kSite}, {"flashinfer-python", "0.7.4", "/first"},
+  snapshot.python.distributions = {{"flashinfer-python", "0.6.14", kSite},
+                                   {"flashinfer-python", "0.7.4", "/first"},
                                    {"flashinfer-cubin", "0.6.1", kSite}};
   const auto found = consumer(snapshot, "flashinfer");
   CHECK(found.presence == Presence::present);
@@ -158,10 +163,12 @@ TEST_CASE("what is read about a consumer's source is asked for beforehand, each 
   const auto wanted = wanted_by_consumers(snapshot);
   CHECK(std::is_sorted(wanted.begin(), wanted.end()));
   CHECK(std::adjacent_find(wanted.begin(), wanted.end()) == wanted.end());
-  for (const std::string& path : {kSite + "/flashinfer/comm/cuda_ipc.py", kSite + "/vllm/utils/system_utils.py",
-                                 std::string("/w/vllm/vllm/utils/system_utils.py"),
-                                 kSite + "/sglang/srt/distributed/device_communicators/cuda_wrapper.py"}) {
-    CHECK(std::find(wanted.begin(), wanted.end(), DiskRequest{DiskRequest::Want::text, path, ""}) != wanted.end());
+  for (const std::string& path :
+       {kSite + "/flashinfer/comm/cuda_ipc.py", kSite + "/vllm/utils/system_utils.py",
+        std::string("/w/vllm/vllm/utils/system_utils.py"),
+        kSite + "/sglang/srt/distributed/device_communicators/cuda_wrapper.py"}) {
+    CHECK(std::find(wanted.begin(), wanted.end(), DiskRequest{DiskRequest::Want::text, path, ""}) !=
+          wanted.end());
   }
 }
 
@@ -177,23 +184,49 @@ TEST_CASE("the installed text gives the vintage, whatever the version says") {
   const Row row = GENERATE_COPY(values<Row>({
       {"flashinfer", flashinfer, kSearch + kAssertion + kList10, "flashinfer-legacy-rt10"},
       {"flashinfer", flashinfer, kSearch + kAssertion + kList11, "flashinfer-legacy-rt11"},
-      {"flashinfer", flashinfer, "def _is_library_filename(\n(?:-[0-9a-fA-F]+)?\\.so\n" + kSearch + kAssertion + kList11,
+      {"flashinfer", flashinfer,
+       "def _is_library_filename(\n(?:-[0-9a-fA-F]+)?\\.so\n" + kSearch + kAssertion + kList11,
        "flashinfer-2026-09"},
+      {"flashinfer", flashinfer,
+       "def _is_library_filename(\n(?:-[^.]+)?\\.so\n" + kSearch + kAssertion + kList11,
+       "flashinfer-5198-draft"},
+      {"flashinfer", flashinfer,
+       "def _is_library_filename(\n(?:-[A-Z]+)?\\.so\n" + kSearch + kAssertion, ""},
       {"flashinfer", flashinfer, kSearch + "something new", ""},
       {"sglang", wrapper, kSearch + kAssertion, "sglang-legacy"},
-      {"sglang", wrapper, kSearch + "path.endswith(\" (deleted)\")\n\"stub\" not in os.path.basename(path)", "sglang-2026-07"},
+      {"sglang", wrapper,
+       kSearch + "path.endswith(\" (deleted)\")\n\"stub\" not in os.path.basename(path)",
+       "sglang-2026-07"},
       {"sglang", wrapper, kSearch + "\"stub\" not in os.path.basename(path)", "sglang-30870-draft"},
-      {"vllm", "/vllm/distributed/device_communicators/cuda_wrapper.py", kSearch + kAssertion, "vllm-legacy"},
-      {"vllm", "/vllm/utils/system_utils.py", kSearch + "startswith((f\"{lib_name}.\", f\"{lib_name}-\"))", "vllm-2026-07"},
+      {"vllm", "/vllm/distributed/device_communicators/cuda_wrapper.py", kSearch + kAssertion,
+       "vllm-legacy"},
+      {"vllm", "/vllm/utils/system_utils.py",
+       kSearch + "startswith((f\"{lib_name}.\", f\"{lib_name}-\"))", "vllm-2026-07"},
   }));
   Snapshot snapshot = make_python();
-  snapshot.python.distributions = {{"vllm", "0.0.1", kSite}, {"sglang", "0.0.1", kSite}, {"flashinfer-python", "0.0.1", kSite}};
-  add_source(snapshot, kSite + "/vllm/distributed/device_communicators/cuda_wrapper.py", "from x import find_loaded_library\n");
+  snapshot.python.distributions = {
+      {"vllm", "0.0.1", kSite}, {"sglang", "0.0.1", kSite}, {"flashinfer-python", "0.0.1", kSite}};
+  add_source(snapshot, kSite + "/vllm/distributed/device_communicators/cuda_wrapper.py",
+             "from x import find_loaded_library\n");
   add_source(snapshot, kSite + row.file, row.text);
   const auto found = consumer(snapshot, row.id);
   CAPTURE(row.text);
   CHECK(found.vintage == row.vintage);
   CHECK(found.vintage_from.find("text of ...") != std::string::npos);
+}
+
+TEST_CASE("vLLM's longer list of bound names is a vintage of its own") {
+  Snapshot snapshot = make_python();
+  add_source(snapshot, kSite + "/vllm/utils/system_utils.py",
+             kSearch + "startswith((f\"{lib_name}.\", f\"{lib_name}-\"))");
+  const std::string wrapper = kSite + "/vllm/distributed/device_communicators/cuda_wrapper.py";
+  CHECK(consumer(snapshot, "vllm").vintage == "vllm-2026-07");
+  add_source(snapshot, wrapper,
+             "    exported_functions = [\n Function(\"cudaHostRegister\"),\n    ]\n");
+  CHECK(consumer(snapshot, "vllm").vintage == "vllm-2026-10");
+  add_source(snapshot, wrapper,
+             "    exported_functions = [\n    ]\n \"cudaHostRegister\": \"hipHostRegister\"");
+  CHECK(consumer(snapshot, "vllm").vintage == "vllm-2026-07");
 }
 
 TEST_CASE("without the text the version gives the vintage") {
@@ -206,6 +239,8 @@ TEST_CASE("without the text the version gives the vintage") {
   const Row row = GENERATE(values<Row>({
       {"vllm", "0.25.1", "vllm", "vllm-legacy"},
       {"vllm", "0.26.0", "vllm", "vllm-2026-07"},
+      {"vllm", "0.30.0", "vllm", "vllm-2026-07"},
+      {"vllm", "0.31.0", "vllm", "vllm-2026-10"},
       {"vllm", "0.26.0.dev12+gabc", "vllm", ""},
       {"sglang", "0.5.15.post1", "sglang", "sglang-legacy"},
       {"sglang", "0.5.16", "sglang", "sglang-2026-07"},

@@ -11,12 +11,14 @@ using namespace cudart_doctor::test;
 namespace {
 
 Companion identify(std::string_view path, const SyntheticElf& made) {
-  return identify_companion(path, Fact<ElfFacts>::known(made.elf), Fact<ContentScan>::known(made.content));
+  return identify_companion(path, Fact<ElfFacts>::known(made.elf),
+                            Fact<ContentScan>::known(made.content));
 }
 
 bool says(const Companion& companion, std::string_view text) {
-  return std::any_of(companion.evidence.begin(), companion.evidence.end(),
-                     [&](const std::string& sentence) { return sentence.find(text) != std::string::npos; });
+  return std::any_of(
+      companion.evidence.begin(), companion.evidence.end(),
+      [&](const std::string& sentence) { return sentence.find(text) != std::string::npos; });
 }
 
 SyntheticElf make_shim_driver(std::string_view soname) {
@@ -51,7 +53,8 @@ TEST_CASE("a driver's version is that of its file name, else of its text") {
 
 TEST_CASE("a compat library is told by its note, not by its directory") {
   auto made = make_driver("575.57.08");
-  CHECK(identify("/usr/local/cuda-12.9/compat/libcuda.so.575.57.08", made).kind == CompanionKind::driver);
+  CHECK(identify("/usr/local/cuda-12.9/compat/libcuda.so.575.57.08", made).kind ==
+        CompanionKind::driver);
   made.elf.compat_note = "{}";
   CHECK(identify("/usr/lib/libcuda.so.575.57.08", made).kind == CompanionKind::driver_compat);
 }
@@ -81,7 +84,8 @@ TEST_CASE("a small driver with real code is no stub") {
 
 TEST_CASE("TileLang's driver shim is told by name, text or lack of a soname") {
   const char* name = GENERATE("libcuda_stub.so", "libstub_cuda.so");
-  CHECK(identify(std::string("/v/tilelang/lib/") + name, make_shim_driver(name)).kind == CompanionKind::driver_shim);
+  CHECK(identify(std::string("/v/tilelang/lib/") + name, make_shim_driver(name)).kind ==
+        CompanionKind::driver_shim);
 
   auto renamed = make_shim_driver("libcuda.so.1");
   renamed.content.markers = {"CUDA driver library (libcuda.so) not found."};
@@ -110,12 +114,14 @@ TEST_CASE("a file that ends the loader's search is broken, one that it skips is 
     const char* reason;
     CompanionKind kind;
   };
-  const Row row = GENERATE(values<Row>({{"empty file", CompanionKind::driver_broken},
-                                        {"not an ELF file", CompanionKind::driver_broken},
-                                        {"ends inside its ELF header", CompanionKind::driver_broken},
-                                        {"32-bit ELF", CompanionKind::undetermined},
-                                        {"permission denied", CompanionKind::undetermined}}));
-  const auto companion = identify_companion("/usr/lib/libcuda.so.1", Fact<ElfFacts>::unknown(row.reason), {});
+  const Row row =
+      GENERATE(values<Row>({{"empty file", CompanionKind::driver_broken},
+                            {"not an ELF file", CompanionKind::driver_broken},
+                            {"ends inside its ELF header", CompanionKind::driver_broken},
+                            {"32-bit ELF", CompanionKind::undetermined},
+                            {"permission denied", CompanionKind::undetermined}}));
+  const auto companion =
+      identify_companion("/usr/lib/libcuda.so.1", Fact<ElfFacts>::unknown(row.reason), {});
   CHECK(companion.kind == row.kind);
   CHECK(says(companion, row.reason));
 }
@@ -143,7 +149,8 @@ TEST_CASE("NVRTC: genuine by text, NVIDIA's stub, TileLang's shim") {
     CHECK(identify(std::string("/x/") + name, make_plain(name)).kind == CompanionKind::nvrtc_shim);
   }
   SECTION("the builtins are another library") {
-    CHECK(identify("/x/libnvrtc-builtins.so.12.4", make_plain("libnvrtc-builtins.so.12.4")).evidence.empty());
+    CHECK(identify("/x/libnvrtc-builtins.so.12.4", make_plain("libnvrtc-builtins.so.12.4"))
+              .evidence.empty());
   }
 }
 
@@ -158,7 +165,8 @@ TEST_CASE("NVML: genuine by file name, stub by text or shape") {
 }
 
 TEST_CASE("neighbours of the driver are none of the companions") {
-  const char* name = GENERATE("libcudadebugger.so.1", "libcudart.so.12", "libcudnn.so.9", "libz.so.1", "libnvcuvid.so.1");
+  const char* name = GENERATE("libcudadebugger.so.1", "libcudart.so.12", "libcudnn.so.9",
+                              "libz.so.1", "libnvcuvid.so.1");
   const auto companion = identify(std::string("/x/") + name, make_plain(name));
   CHECK(companion.kind == CompanionKind::undetermined);
   CHECK(companion.evidence.empty());

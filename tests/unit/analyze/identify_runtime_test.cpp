@@ -14,7 +14,8 @@ namespace {
 constexpr const char* kWheel = "/v/site-packages/nvidia/cuda_runtime/lib/libcudart.so.12";
 
 Candidate identify(std::string_view path, const SyntheticElf& made) {
-  return identify_runtime(path, Fact<ElfFacts>::known(made.elf), Fact<ContentScan>::known(made.content));
+  return identify_runtime(path, Fact<ElfFacts>::known(made.elf),
+                          Fact<ContentScan>::known(made.content));
 }
 
 Candidate identify_unsearched(std::string_view path, const SyntheticElf& made) {
@@ -22,8 +23,9 @@ Candidate identify_unsearched(std::string_view path, const SyntheticElf& made) {
 }
 
 bool says(const Candidate& candidate, std::string_view text) {
-  return std::any_of(candidate.evidence.begin(), candidate.evidence.end(),
-                     [&](const std::string& sentence) { return sentence.find(text) != std::string::npos; });
+  return std::any_of(
+      candidate.evidence.begin(), candidate.evidence.end(),
+      [&](const std::string& sentence) { return sentence.find(text) != std::string::npos; });
 }
 
 void drop_content(SyntheticElf& made) { made.content = {}; }
@@ -65,7 +67,8 @@ TEST_CASE("a runtime whose witnesses agree is genuine, with the version of its c
       // 12.10 is not a fuller 12.1.
       {"libcudart.so.12.10.5", "libcudart.so.12", "12.1", "12.1", 12},
   }));
-  const auto candidate = identify(std::string("/lib/") + row.file, make_genuine_runtime(row.soname, row.contents));
+  const auto candidate =
+      identify(std::string("/lib/") + row.file, make_genuine_runtime(row.soname, row.contents));
   CAPTURE(row.file);
   CHECK(candidate.kind == RuntimeKind::genuine);
   CHECK(candidate.version == row.version);
@@ -77,8 +80,10 @@ TEST_CASE("a runtime whose witnesses agree is genuine, with the version of its c
 }
 
 TEST_CASE("a private soname with the original version node is a vendored copy") {
-  const char* soname = GENERATE("libcudart-d0da41ae.so.11.0", "libcudart.41118559.so.12", "libmine.so");
-  const auto candidate = identify(std::string("/v/x.libs/") + soname, make_genuine_runtime(soname, "11.8"));
+  const char* soname =
+      GENERATE("libcudart-d0da41ae.so.11.0", "libcudart.41118559.so.12", "libmine.so");
+  const auto candidate =
+      identify(std::string("/v/x.libs/") + soname, make_genuine_runtime(soname, "11.8"));
   CHECK(candidate.kind == RuntimeKind::genuine);
   CHECK(candidate.vendored);
   CHECK(candidate.version == "11.8");
@@ -86,7 +91,8 @@ TEST_CASE("a private soname with the original version node is a vendored copy") 
 }
 
 TEST_CASE("a public soname of another major does not change what the contents are") {
-  const auto candidate = identify("/lib/libcudart.so.13", make_genuine_runtime("libcudart.so.13", "12.8"));
+  const auto candidate =
+      identify("/lib/libcudart.so.13", make_genuine_runtime("libcudart.so.13", "12.8"));
   CHECK(candidate.kind == RuntimeKind::genuine);
   CHECK(candidate.soname_disagrees);
   CHECK_FALSE(candidate.vendored);
@@ -278,7 +284,8 @@ TEST_CASE("a bare soname and no function is an empty stub") {
 }
 
 TEST_CASE("a public soname with a few functions is a stand-in") {
-  const auto candidate = identify("/x/libcudart.so.12", make_lookalike("libcudart.so.12", {"cudaDeviceReset"}));
+  const auto candidate =
+      identify("/x/libcudart.so.12", make_lookalike("libcudart.so.12", {"cudaDeviceReset"}));
   CHECK(candidate.kind == RuntimeKind::stand_in);
 }
 
@@ -338,7 +345,8 @@ TEST_CASE("an object that only bears the word is not a runtime") {
 }
 
 TEST_CASE("a directory's name makes no candidate") {
-  const auto candidate = identify("/opt/libcudart-12.4-bundle/lib/libcublas.so.12", make_plain("libcublas.so.12"));
+  const auto candidate =
+      identify("/opt/libcudart-12.4-bundle/lib/libcublas.so.12", make_plain("libcublas.so.12"));
   CHECK(candidate.kind == RuntimeKind::not_a_runtime);
   CHECK(candidate.evidence.empty());
 }
@@ -362,9 +370,27 @@ TEST_CASE("what could not be read is undetermined by its name, and says why") {
   const auto candidate = identify_runtime(kWheel, Fact<ElfFacts>::unknown("permission denied"), {});
   CHECK(candidate.kind == RuntimeKind::undetermined);
   CHECK(says(candidate, "permission denied"));
-  const auto other = identify_runtime("/x/libz.so.1", Fact<ElfFacts>::unknown("permission denied"), {});
+  const auto other =
+      identify_runtime("/x/libz.so.1", Fact<ElfFacts>::unknown("permission denied"), {});
   CHECK(other.kind == RuntimeKind::not_a_runtime);
   CHECK(other.evidence.empty());
+}
+
+TEST_CASE("a file that is no library at all is broken only where its name claims one") {
+  struct Row {
+    const char* base;
+    RuntimeKind kind;
+  };
+  const Row row = GENERATE(values<Row>({{"libcudart.so", RuntimeKind::undetermined},
+                                        {"libcudart.so.12", RuntimeKind::undetermined},
+                                        {"libcudart.json", RuntimeKind::not_a_runtime},
+                                        {"libcudart.so.12.backup", RuntimeKind::not_a_runtime},
+                                        {"libcudart_static.a", RuntimeKind::not_a_runtime}}));
+  const auto candidate = identify_runtime(std::string("/x/") + row.base,
+                                          Fact<ElfFacts>::unknown("not an ELF file"), {});
+  CAPTURE(row.base);
+  CHECK(candidate.kind == row.kind);
+  CHECK(says(candidate, "not an ELF file"));
 }
 
 TEST_CASE("foreign text in evidence is printable and short") {
@@ -372,10 +398,12 @@ TEST_CASE("foreign text in evidence is printable and short") {
   made.elf.needed.push_back("lib\n" + std::string(300, 'x'));
   made.elf.damage = {std::string(300, '\x01')};
   made.elf.version_base = "libcudart.so.12";
-  for (const auto& candidate : {identify("/x/libcudart.so.12", made), identify_unsearched("/x/libcudart.so.12", made)}) {
+  for (const auto& candidate :
+       {identify("/x/libcudart.so.12", made), identify_unsearched("/x/libcudart.so.12", made)}) {
     for (const std::string& sentence : candidate.evidence) {
       CHECK(sentence.size() <= 240);
-      CHECK(std::none_of(sentence.begin(), sentence.end(), [](char c) { return c > 0 && c < ' '; }));
+      CHECK(
+          std::none_of(sentence.begin(), sentence.end(), [](char c) { return c > 0 && c < ' '; }));
     }
   }
 }

@@ -75,7 +75,9 @@ RealFile read_file(const fs::path& path, std::string shown_as = {}) {
   return file;
 }
 
-Candidate identify(const RealFile& file) { return identify_runtime(file.path, file.elf, file.content); }
+Candidate identify(const RealFile& file) {
+  return identify_runtime(file.path, file.elf, file.content);
+}
 
 bool says(const std::vector<std::string>& evidence, std::string_view text) {
   return std::any_of(evidence.begin(), evidence.end(), [&](const std::string& sentence) {
@@ -172,7 +174,8 @@ TEST_CASE("a 12 runtime under the soname of 13 is a 12 runtime") {
 }
 
 TEST_CASE("a cut runtime is not genuine") {
-  const auto size = GENERATE(std::uintmax_t{0}, std::uintmax_t{40}, std::uintmax_t{200'000}, std::uintmax_t{650'000});
+  const auto size = GENERATE(std::uintmax_t{0}, std::uintmax_t{40}, std::uintmax_t{200'000},
+                             std::uintmax_t{650'000});
   const Copy copy(fixture(kRuntime12), "libcudart.so.12");
   fs::resize_file(copy.path(), size);
   CAPTURE(size);
@@ -256,7 +259,8 @@ TEST_CASE("released sources give the vintage of their rule") {
   snapshot.python.site_directories = {"/site"};
   DiskEntry entry;
   entry.kind = DiskKind::file;
-  entry.text = Fact<std::string>::known(read_text(fixture(std::string(row.folder) + "/" + row.file)));
+  entry.text =
+      Fact<std::string>::known(read_text(fixture(std::string(row.folder) + "/" + row.file)));
   snapshot.disk[std::string("/site/") + row.file] = entry;
   for (const auto& consumer : find_consumers(snapshot)) {
     if (consumer.id == row.id) CHECK(consumer.vintage == row.vintage);

@@ -192,8 +192,10 @@ TEST_CASE("an opened library with unread symbols is not ok") {
 
 TEST_CASE("nothing found is said, with what was searched") {
   const std::string text = text_of(empty_report());
-  CHECK(has_line(text, "No CUDA runtime was found, under any name: nothing is mapped or installed."));
-  CHECK(has_line(text, "RUNTIMES none; searched: 3 mapped objects by contents, the loader's cache"));
+  CHECK(has_line(text,
+                 "No CUDA runtime was found, under any name: nothing is mapped or installed."));
+  CHECK(has_line(text,
+                 "RUNTIMES none; searched: 3 mapped objects by contents, the loader's cache"));
 }
 
 TEST_CASE("a finding that fails is never headed OK") {
