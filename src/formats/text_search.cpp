@@ -14,11 +14,6 @@ std::uint32_t load_window(const void* from) {
 
 }  // namespace
 
-std::size_t TextSearch::hash(std::uint32_t window) {
-  constexpr std::uint32_t kMultiplier = 0x9E3779B1;  // 2^32 divided by the golden ratio
-  return (window * kMultiplier) >> (32 - kHashBits);
-}
-
 TextSearch::TextSearch(std::span<const std::string_view> texts) : texts_(texts) {
   for (std::size_t text = 0; text < texts.size(); ++text) {
     // Whatever a text's place in the bytes, one of its first four windows lies at a fourth position.
@@ -30,11 +25,6 @@ TextSearch::TextSearch(std::span<const std::string_view> texts) : texts_(texts) 
   }
   std::sort(windows_.begin(), windows_.end(),
             [](const Window& a, const Window& b) { return a.bytes < b.bytes; });
-}
-
-bool TextSearch::may_be_window(std::uint32_t bytes) const {
-  const std::size_t slot = hash(bytes);
-  return ((filter_[slot / 64] >> (slot % 64)) & 1U) != 0;
 }
 
 void TextSearch::verify(std::span<const std::byte> bytes, std::size_t at,
@@ -60,7 +50,8 @@ std::vector<TextSearch::Hit> TextSearch::find(std::span<const std::byte> bytes) 
   const std::byte* const data = bytes.data();
   const std::size_t end = bytes.size() - kStride + 1;
   for (std::size_t at = 0; at < end; at += kStride) {
-    if (may_be_window(load_window(data + at))) verify(bytes, at, hits);
+    const std::size_t slot = hash(load_window(data + at));
+    if (((filter_[slot / 64] >> (slot % 64)) & 1U) != 0) verify(bytes, at, hits);
   }
   return hits;
 }

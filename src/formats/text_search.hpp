@@ -29,6 +29,12 @@ class TextSearch {
  private:
   static constexpr std::size_t kStride = 4;
   static constexpr unsigned kHashBits = 16;
+  using Filter = std::array<std::uint64_t, (std::size_t{1} << kHashBits) / 64>;
+
+  static std::size_t hash(std::uint32_t window) {
+    constexpr std::uint32_t kMultiplier = 0x9E3779B1;  // 2^32 divided by the golden ratio
+    return (window * kMultiplier) >> (32 - kHashBits);
+  }
 
   /// Four bytes of a text, from `skip` on.
   struct Window {
@@ -37,13 +43,11 @@ class TextSearch {
     std::size_t skip = 0;
   };
 
-  static std::size_t hash(std::uint32_t window);
-  [[nodiscard]] bool may_be_window(std::uint32_t bytes) const;
   void verify(std::span<const std::byte> bytes, std::size_t at, std::vector<Hit>& hits) const;
 
   std::span<const std::string_view> texts_;
   std::vector<Window> windows_;  ///< Sorted by their bytes.
-  std::array<std::uint64_t, (std::size_t{1} << kHashBits) / 64> filter_{};
+  Filter filter_{};              ///< One bit for the hash of each window.
 };
 
 }  // namespace cudart_doctor

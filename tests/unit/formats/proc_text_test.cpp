@@ -1,0 +1,124 @@
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "cudart_doctor/formats/proc_text.hpp"
+#include "support/catch.hpp"
+
+using namespace cudart_doctor;
+using namespace std::string_literals;
+
+TEST_CASE("status gives real ids, threads and the pid in every namespace") {
+  const auto status = parse_status(
+      "Name:\tsglang::schedul\nUmask:\t0022\nState:\tS (sleeping)\nPid:\t4121\n"
+      "Uid:\t1000\t1001\t1002\t1003\nGid:\t100\t101\t102\t103\nNSpid:\t4121\t17\t1\nThreads:\t213\n");
+  CHECK(status.name == "sglang::schedul");
+  CHECK(status.state == 'S');
+  CHECK(status.uid == 1000U);
+  CHECK(status.gid == 100U);
+  CHECK(status.ns_pids == std::vector<std::int64_t>{4121, 17, 1});
+  CHECK(status.threads == 213);
+}
+
+TEST_CASE("a status without a line leaves that field unset") {
+  const auto status = parse_status("Name:\tx\nUid:\tnonsense\nGid:\t4294967296\nno colon\n\n");
+  CHECK_FALSE(status.uid);
+  CHECK_FALSE(status.gid);
+  CHECK(status.ns_pids.empty());
+  CHECK(status.threads == 0);
+  CHECK(status.state == '?');
+  CHECK(parse_status("").name.empty());
+}
+
+TEST_CASE("a process name may hold blanks and parentheses") {
+  const auto stat = parse_stat(
+      "77 (a) b (c)) R 5 77 77 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 10 20 30\n");
+  REQUIRE(stat);
+  CHECK(stat->comm == "a) b (c)");
+  CHECK(stat->state == 'R');
+  CHECK(stat->parent_pid == 5);
+  CHECK(stat->flags == 4194560);
+  CHECK(stat->start_ticks == 987654);
+}
+
+TEST_CASE("a stat that is cut is malformed") {
+  for (const char* text : {"", "77", "77 (x", "77 )x(", "77 (x) R 5 77", "77 (x)",
+                           "7 (x) R p 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 9 1"}) {
+    INFO(text);
+    CHECK(parse_stat(text).error().kind == ErrorKind::malformed);
+  }
+}
+
+TEST_CASE("environ keeps order, values with '=' and empty values") {
+  const auto file = parse_environ("A=1\0B=x=y\0C=\0"s);
+  CHECK(file.variables == std::vector<std::pair<std::string, std::string>>{
+                              {"A", "1"}, {"B", "x=y"}, {"C", ""}});
+  CHECK(file.odd_entries == 0);
+  CHECK_FALSE(file.all_nul);
+}
+
+TEST_CASE("an overwritten environ is never mistaken for an empty one") {
+  CHECK(parse_environ(std::string(512, '\0')).all_nul);
+  CHECK_FALSE(parse_environ("").all_nul);
+  const auto title = parse_environ("sglang::scheduler_TP0\0\0\0\0"s);
+  CHECK(title.variables.empty());
+  CHECK(title.odd_entries == 2);
+  const auto half = parse_environ("title of a process\0\0\0\0\0\0HOME=/root\0"s);
+  CHECK(half.variables.size() == 1);
+  CHECK(half.odd_entries == 2);
+  CHECK(parse_environ("=x\0A=1\0"s).odd_entries == 1);
+  CHECK(parse_environ("A=1\0B=cu"s).variables.size() == 2);
+}
+
+TEST_CASE("a command line is split at NUL, a title stays whole") {
+  CHECK(parse_cmdline("python\0-m\0sglang.launch_server\0"s) ==
+        std::vector<std::string>{"python", "-m", "sglang.launch_server"});
+  CHECK(parse_cmdline("a\0\0b\0"s) == std::vector<std::string>{"a", "", "b"});
+  CHECK(parse_cmdline("sglang::scheduler TP0"s) ==
+        std::vector<std::string>{"sglang::scheduler TP0"});
+  CHECK(parse_cmdline("sglang::scheduler TP0\0\0\0\0\0"s) ==
+        std::vector<std::string>{"sglang::scheduler TP0"});
+  CHECK(parse_cmdline("").empty());
+  CHECK(parse_cmdline(std::string(5, '\0')).empty());
+}
+
+TEST_CASE("auxv ends at AT_NULL and tolerates a cut entry") {
+  std::array<std::uint64_t, 7> words{6, 4096, 33, 0x7fff0000, 0, 0, 9};
+  std::array<std::byte, sizeof words> bytes{};
+  std::memcpy(bytes.data(), words.data(), sizeof words);
+  const auto values = parse_auxv(bytes);
+  CHECK(values.size() == 2);
+  CHECK(values.at(33) == 0x7fff0000);
+  CHECK(parse_auxv(std::span(bytes).first(20)).size() == 1);
+  CHECK(parse_auxv({}).empty());
+}
+
+TEST_CASE("listeners of a port are found in tcp and tcp6, other states are not") {
+  const char* const tcp =
+      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+      "   0: 0100007F:7530 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 52011 1 0 100 0 0 10 0\n"
+      "   1: 0100007F:7530 0100007F:C001 01 00000000:00000000 00:00000000 00000000  1000        0 52012 1 0 20 4 30 10 -1\n"
+      "   2: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 911 1 0 100 0 0 10 0\n";
+  const char* const tcp6 =
+      "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+      "   0: 00000000000000000000000000000000:7530 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 777 1 0 100 0 0 10 0\n";
+  CHECK(parse_listeners(tcp, 30000) == std::vector<std::uint64_t>{52011});
+  CHECK(parse_listeners(tcp6, 30000) == std::vector<std::uint64_t>{777});
+  CHECK(parse_listeners(tcp, 80).empty());
+  CHECK(parse_listeners("   0: 0100007F:7530 00000000:0000 0A", 30000).empty());
+  CHECK(parse_listeners("", 30000).empty());
+}
+
+TEST_CASE("the kernel module's version is read from both kinds of module") {
+  CHECK(parse_driver_version(
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.261.03  Wed Jun 11 2025\n"
+            "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n") == "535.261.03");
+  CHECK(parse_driver_version(
+            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n") ==
+        "580.95.05");
+  CHECK(parse_driver_version("NVRM version: NVIDIA UNIX x86_64 Kernel Module  384.81  Sat\n") ==
+        "384.81");
+  CHECK_FALSE(parse_driver_version("GCC version:  gcc version 12.2.0\n"));
+  CHECK_FALSE(parse_driver_version("NVRM version: unknown\n"));
+  CHECK_FALSE(parse_driver_version(""));
+}
