@@ -13,7 +13,8 @@ add_library(doctor_log INTERFACE)
 get_target_property(spdlog_includes spdlog::spdlog_header_only INTERFACE_INCLUDE_DIRECTORIES)
 get_target_property(fmt_includes fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
 target_include_directories(doctor_log SYSTEM INTERFACE ${spdlog_includes} ${fmt_includes})
-target_compile_definitions(doctor_log INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
+target_compile_definitions(doctor_log INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY
+  SPDLOG_DISABLE_DEFAULT_LOGGER)
 
 add_library(doctor_json INTERFACE)
 target_link_libraries(doctor_json INTERFACE nlohmann_json::nlohmann_json)

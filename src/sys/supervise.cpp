@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/sys/child_process.hpp"
+#include "cudart_doctor/sys/output_file.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
 #include "cudart_doctor/sys/unique_fd.hpp"
 
@@ -68,20 +70,10 @@ std::string shown(const WorkStep& step) {
   return escape_foreign(step.stage) + (step.path.empty() ? "" : " " + escape_foreign(step.path));
 }
 
-bool write_all(int fd, const void* data, std::size_t size) {
-  const char* bytes = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t count = ::write(fd, bytes, size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    bytes += count;
-    size -= static_cast<std::size_t>(count);
-  }
-  return true;
-}
-
+/// Sent first; output and message follow.
 struct Header {
-  std::uint64_t size = 0;
+  std::uint64_t output_size = 0;
+  std::uint64_t message_size = 0;
   std::int64_t code = 0;
 };
 
@@ -90,13 +82,18 @@ struct Header {
                                 const std::function<WorkResult(Progress&)>& work) {
   constexpr int kFailed = 70;
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_DFL);
+  // What a hostile process makes crash must not leave cores of a root program behind.
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
   ::signal(SIGPIPE, SIG_IGN);
   try {
     Progress progress(page);
     const WorkResult result = work(progress);
-    const Header header{result.output.size(), result.code};
-    const bool sent = write_all(pipe, &header, sizeof header) &&
-                      write_all(pipe, result.output.data(), result.output.size());
+    const Header header{result.output.size(), result.message.size(), result.code};
+    std::array<char, sizeof header> bytes;
+    std::memcpy(bytes.data(), &header, sizeof header);
+    const bool sent = write_all(pipe, {bytes.data(), bytes.size()}) &&
+                      write_all(pipe, result.output) && write_all(pipe, result.message);
     ::_exit(sent ? 0 : kFailed);
   } catch (...) {
     ::_exit(kFailed);
@@ -150,10 +147,13 @@ Result<WorkResult> take_result(const Reading& reading, int status, const std::st
                                    " during: " + step);
   }
   std::memcpy(&header, reading.bytes.data(), sizeof header);
-  if (header.size != reading.bytes.size() - sizeof header) {
+  const std::size_t rest = reading.bytes.size() - sizeof header;
+  if (header.output_size > rest || header.message_size != rest - header.output_size) {
     return fail(ErrorKind::io, "the inspection's result ends early");
   }
-  return WorkResult{reading.bytes.substr(sizeof header), static_cast<int>(header.code)};
+  return WorkResult{reading.bytes.substr(sizeof header, header.output_size),
+                    reading.bytes.substr(sizeof header + header.output_size),
+                    static_cast<int>(header.code)};
 }
 
 }  // namespace

@@ -10,6 +10,10 @@ namespace cudart_doctor {
 std::span<const std::string_view> names_rt10();
 /// rt10 and cudaIpcCloseMemHandle: FlashInfer from 0.6.17.
 std::span<const std::string_view> names_rt11();
+/// rt10, cudaHostRegister, cudaHostUnregister and cudaGetLastError: vLLM from 0.31.0.
+std::span<const std::string_view> names_rt13();
+/// FlashInfer's second wrapper (experimental b12x, from 0.7.2): no cudaDeviceReset among them.
+std::span<const std::string_view> names_b12x();
 /// Bound by name by cuDNN's front end at first use.
 std::span<const std::string_view> names_cudnn_frontend();
 /// TileLang's shim: all or nothing, three optional names left out.

@@ -35,6 +35,7 @@ struct Candidate {
   std::uint32_t exported = 0;          ///< Exported runtime functions.
   bool exports_known = false;          ///< The symbol table was walked.
   std::vector<std::string> missing;    ///< Of the names that the scanning consumers bind (bind order).
+  std::uint32_t names_asked = 0;       ///< How many names `missing` was drawn from; 0: not looked up.
   bool soname_disagrees = false;       ///< Soname's major is not the contents' (masquerade).
   bool vendored = false;               ///< Genuine with a private soname, e.g. a hashed one.
   bool selectable_by_name = false;     ///< Some name rule could take it.

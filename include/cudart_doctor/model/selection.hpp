@@ -60,12 +60,21 @@ struct Selection {
   std::vector<std::string> missing;      ///< Bound names that the opened object lacks, bind order.
   bool missing_known = false;            ///< The object's symbols could be read.
   std::string error_text;                ///< What the consumer prints if it fails; "" if it works.
+  std::string error_type;                ///< Exception class of it ("AttributeError"), may be "".
   std::vector<Step> steps;
   Stability stability = Stability::not_by_address;
   std::vector<std::string> other_answers;  ///< Paths or outcomes, each once.
   std::vector<std::string> possible;       ///< For undetermined: between what.
   Presence presence = Presence::unknown;   ///< Of the consumer, in this vintage.
   std::string presence_note;               ///< "SGLang 0.5.9", "another vintage is installed".
+
+  /// The row of the policy table, copied so that a renderer needs nothing but the report.
+  std::string title;     ///< "FlashInfer after #5198"
+  std::string consumer;  ///< Consumer id ("flashinfer"); empty for a plain loader rule.
+  std::string vintage;   ///< "from pull 5198 (2026-09)"
+  std::string source;    ///< Where the rule was read.
+  bool current = false;  ///< The consumer's present rule, else an older vintage.
+  std::uint32_t bound = 0;  ///< How many names it binds eagerly; 0: by need.
 
   /// True when the consumer would end with an object that it can open and bind.
   [[nodiscard]] bool works() const {

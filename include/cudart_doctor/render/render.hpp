@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "cudart_doctor/base/result.hpp"
 #include "cudart_doctor/model/report.hpp"
 
 namespace cudart_doctor {
@@ -21,7 +22,10 @@ std::string render_text(const Report& report, const TextOptions& options);
 /// The report as one JSON document with LF at its end; `schema_version` first.
 std::string render_json(const Report& report);
 
-/// The published JSON Schema of render_json.
+/// The JSON document for a run that ended without a report; the schema's other form.
+std::string render_error_json(const Error& error, int exit_code);
+
+/// The published JSON Schema of render_json and render_error_json.
 std::string_view json_schema();
 
 }  // namespace cudart_doctor

@@ -28,8 +28,9 @@ class Progress {
 };
 
 struct WorkResult {
-  std::string output;
-  int code = 0;
+  std::string output;   ///< The report.
+  std::string message;  ///< For the log; printable already.
+  int code = 0;         ///< Exit code.
 };
 
 struct SuperviseOptions {

@@ -1,0 +1,60 @@
+// The rules that turn observations into findings, one unit a family. Each returns what it found;
+// order and verdict are judge's business.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cudart_doctor/model/candidate.hpp"
+#include "cudart_doctor/model/finding.hpp"
+#include "cudart_doctor/model/selection.hpp"
+#include "cudart_doctor/model/snapshot.hpp"
+
+namespace cudart_doctor {
+
+/// What the rules may look at.
+struct Observations {
+  const Snapshot& snapshot;
+  std::span<const Candidate> candidates;
+  std::span<const Companion> companions;
+  std::span<const Consumer> consumers;
+  std::span<const Selection> selections;
+};
+
+/// RT01-RT08, RT11.
+std::vector<Finding> judge_runtimes(const Observations& seen);
+/// RT04, RT07, RT08: what the scanning rules do with the candidates.
+std::vector<Finding> judge_selections(const Observations& seen);
+/// MP01-MP08.
+std::vector<Finding> judge_mappings(const Observations& seen);
+/// DR01, DR03: of the mapped driver library, and where none is mapped of the one that a load of
+/// libcuda.so.1 would reach.
+std::vector<Finding> judge_driver(const Observations& seen);
+/// What judge_driver wants to know about the disk.
+std::vector<DiskRequest> wanted_by_driver(const Snapshot& snapshot);
+
+/// A finding with the fixed parts of its catalogue entry filled in. `id` must be in the catalogue.
+Finding start_finding(std::string_view id, Severity severity, std::string headline);
+
+/// The genuine runtimes that are loaded, counted by identity (device and inode; one inode with one
+/// build-id under two device numbers is one), never by name. By address.
+std::vector<const Candidate*> distinct_runtimes(const Snapshot& snapshot,
+                                                std::span<const Candidate> candidates);
+
+/// True for loaded candidates that a consumer could take for a runtime and that are none.
+bool is_look_alike(const Candidate& candidate);
+
+/// True where a scanning rule's answer may raise a finding at full severity: its consumer is in
+/// the target in this vintage, or cannot be excluded.
+bool counts_in_full(const Selection& selection);
+
+/// "FlashInfer 0.6.14" where it is installed, "FlashInfer up to 0.6.16, if it runs here" where
+/// that is unknown: how a finding names the consumer behind a rule.
+std::string consumer_phrase(const Selection& selection);
+
+/// "7f1a10000000", as maps writes addresses.
+std::string shown_address(std::uint64_t address);
+
+}  // namespace cudart_doctor

@@ -1,0 +1,16 @@
+// The log on stderr (spdlog); stdout belongs to the report alone.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace cudart_doctor {
+
+/// Sets up the log at `level` ("trace" to "off").
+void start_log(const std::string& level);
+
+/// `message` must be printable already.
+void log_error(std::string_view message);
+void log_info(std::string_view message);
+
+}  // namespace cudart_doctor

@@ -1,0 +1,49 @@
+// The command line as values. CLI11 and its exceptions stop in options.cpp.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cudart_doctor/analyze/scan_plan.hpp"
+#include "cudart_doctor/model/finding.hpp"
+
+namespace cudart_doctor {
+
+enum class Command : std::uint8_t { inspect, snapshot, policies, json_schema };
+enum class Format : std::uint8_t { text, json };
+enum class ColorChoice : std::uint8_t { automatic, always, never };
+
+struct Options {
+  Command command = Command::inspect;
+  std::optional<std::int64_t> pid;
+  std::optional<std::uint16_t> port;
+  std::string from;               ///< Bundle folder; empty: a live process.
+  std::vector<std::string> load;  ///< Self only: libraries to open first, in order.
+  std::string python;             ///< Interpreter whose environment is looked at; empty: found.
+  ScanDepth depth = ScanDepth::usual;
+  std::string policy;
+  Format format = Format::text;
+  std::string output = "-";
+  std::chrono::milliseconds timeout{30'000};
+  Severity fail_on = Severity::error;
+  ColorChoice color = ColorChoice::automatic;
+  bool verbose = false;
+  std::string log_level = "warn";
+  std::string directory;  ///< snapshot: where to.
+};
+
+/// What the program is to print at once, and its exit code: help, version, a usage error.
+struct Immediate {
+  std::string text;
+  bool to_stderr = false;
+  int exit_code = 0;
+};
+
+/// Parses argv. Usage errors come back as Immediate with exit code 2.
+std::variant<Options, Immediate> parse_options(int argc, const char* const* argv);
+
+}  // namespace cudart_doctor

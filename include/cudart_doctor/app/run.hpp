@@ -1,0 +1,30 @@
+// From parsed options to an exit code. What the program touches outside itself is in World, so
+// that tests can run it in-process.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "cudart_doctor/app/options.hpp"
+#include "cudart_doctor/base/result.hpp"
+
+namespace cudart_doctor {
+
+struct World {
+  std::string proc_root = "/proc";
+  /// Writes a report to where -o says.
+  std::function<Result<void>(const std::string& path, std::string_view bytes)> write_output;
+  /// One line of log on stderr.
+  std::function<void(std::string_view message)> complain;
+  /// Whether a report on stdout is to be coloured by itself (a terminal, NO_COLOR not set, ...).
+  bool colour_by_itself = false;
+};
+
+/// Runs the command and returns the exit code.
+int run(const Options& options, const World& world);
+
+/// The table of selection rules, as text or JSON.
+std::string render_policies(Format format);
+
+}  // namespace cudart_doctor

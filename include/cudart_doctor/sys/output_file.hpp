@@ -1,0 +1,20 @@
+// Where the report goes: stdout, a file that is replaced as a whole, or a device written in place.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cudart_doctor/base/result.hpp"
+
+namespace cudart_doctor {
+
+/// Writes `bytes` to `path`; "-" is stdout. A regular file is replaced by atomic rename, so that a
+/// reader never sees half a report and a full disk leaves the old one; devices, pipes and mount
+/// points (a container's termination log is one) are written in place. A reader that closed the
+/// pipe is no error. Errors: usage, naming the path.
+Result<void> write_output(const std::string& path, std::string_view bytes);
+
+/// Writes all of `bytes` to a descriptor; EINTR is retried. Errors: io with errno.
+Result<void> write_all(int fd, std::string_view bytes);
+
+}  // namespace cudart_doctor

@@ -1,0 +1,150 @@
+// The catalogue of findings. docs/findings.md is generated from this table.
+#include "cudart_doctor/analyze/catalogue.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace cudart_doctor {
+namespace {
+
+constexpr std::array kCatalogue{
+    CatalogueEntry{
+        "DR01", "driver-stub", Owner::image, "critical",
+        "The mapped libcuda, or the one that a fresh load of libcuda.so.1 would reach, is the "
+        "toolkit's link-time stub: soname libcuda.so.1, no needed libraries, small, no version in "
+        "its file name.",
+        "Every CUDA call answers 34 (cudaErrorStubLibrary). The stub's soname also keeps a genuine "
+        "driver out once the stub is loaded.",
+        "Take the stubs directory out of LD_LIBRARY_PATH, the run paths and the loader's "
+        "configuration; it is meant for linking only."},
+    CatalogueEntry{
+        "DR03", "driver-not-genuine", Owner::image, "critical",
+        "The first libcuda that the loader's search meets is empty, shorter than its program "
+        "headers say, no ELF file, of another soname, or without cuInit.",
+        "The loader stops at this file and does not try the next directory: CUDA cannot start.",
+        "Delete the file, or mount the driver again; rebuild the image without the NVIDIA runtime "
+        "as the build runtime."},
+    CatalogueEntry{
+        "MP01", "mapping-deleted", Owner::image, "warning; critical if a rule selects it",
+        "The mapped file was deleted, and nothing is at its path now.",
+        "The process runs on with the old code. A consumer that opens the path taken from maps "
+        "fails.",
+        "Restart the process."},
+    CatalogueEntry{
+        "MP02", "mapping-replaced", Owner::image, "error; critical if a rule selects it",
+        "The mapped file was replaced: another file is at its path now (what package managers do).",
+        "A consumer that opens the path may map the new file as a second runtime beside the old "
+        "one, or fail.",
+        "Restart the process. Cutting the \" (deleted)\" mark and opening the path is no remedy."},
+    CatalogueEntry{
+        "MP03", "mapping-memfd", Owner::user, "warning",
+        "A CUDA runtime was loaded from memory (memfd): there is no path to open.",
+        "Consumers that look for the runtime by its path cannot open it.",
+        "Load the runtime from a file."},
+    CatalogueEntry{
+        "MP04", "mapping-foreign-namespace", Owner::node,
+        "info; error if a CUDA library there could not be read",
+        "The target is in another mount namespace: its paths are not the doctor's paths.",
+        "Paths in this report are as the target sees them; a file of the same name on this side "
+        "may be another one.",
+        "Read through /proc/PID/root, or run the doctor inside the target's container."},
+    CatalogueEntry{
+        "MP05", "mapping-identity-differs", Owner::image,
+        "error; info if only the device number differs",
+        "The path leads to another file than the one that is mapped, though the mapping is not "
+        "marked as deleted (bind mount, overlay).",
+        "What a path-opening consumer gets is not what is loaded.",
+        "Find what was mounted over the path; restart the process in the final mount layout."},
+    CatalogueEntry{
+        "MP06", "name-only-match", Owner::image,
+        "info; critical if the old scan stops at it",
+        "A line of maps contains \"libcudart\" only in a directory name, a data mapping or a "
+        "pseudo entry.",
+        "The old scan takes the first line that contains the word anywhere, and aborts or opens "
+        "the wrong file.",
+        "Rename the directory, or upgrade the consumer."},
+    CatalogueEntry{
+        "MP07", "awkward-path", Owner::image, "info",
+        "A CUDA library's path holds blanks, a backslash, control characters, or really ends in "
+        "\" (deleted)\".",
+        "Tools that split maps lines at blanks, or that cut the mark, misread it.",
+        "Move the environment to a plain path if such a tool is in use."},
+    CatalogueEntry{
+        "MP08", "maps-incomplete", Owner::node, "warning; error if empty",
+        "The list of mappings was empty, held lines that are no maps lines, or did not hold still "
+        "while it was read.",
+        "The report may miss a library.",
+        "Run the doctor again when the process is at rest."},
+    CatalogueEntry{
+        "RT01", "runtime-absent", Owner::image, "error if something mapped needs a runtime; else info",
+        "No mapped object is a CUDA runtime, and none that was searched has one linked in.",
+        "Code that needs the runtime fails at its first call, or loads one by its own rule.",
+        "Load CUDA first, or install the runtime that the needing object names."},
+    CatalogueEntry{
+        "RT02", "runtime-static-only", Owner::image, "warning",
+        "The CUDA runtime is present only inside other objects (linked in statically).",
+        "Consumers that search the list of mappings will say that libcudart is not loaded.",
+        "Load a shared runtime, or set the consumer's own override where it has one. Static copies "
+        "by themselves are normal."},
+    CatalogueEntry{
+        "RT03", "lookalike-mapped", Owner::image,
+        "warning; info where no name rule can select it",
+        "An object is mapped that is named like a CUDA runtime, or exports its functions, and is "
+        "none.",
+        "A consumer that picks its runtime by name may take it and find functions missing.",
+        "Upgrade or remove the package that brought it."},
+    CatalogueEntry{
+        "RT04", "lookalike-selected", Owner::image, "critical",
+        "A consumer's selection rule lands on a look-alike.",
+        "Binding fails at the first missing function: at import, at first use, or silently, with "
+        "fused and custom all-reduce switched off for the server's life.",
+        "Upgrade the consumer to the release that fixed its rule, or keep the look-alike out of "
+        "the process; restart all ranks."},
+    CatalogueEntry{
+        "RT05", "runtime-duplicate", Owner::image,
+        "warning; error if two carry the same public soname",
+        "Two or more genuine runtimes of one CUDA major are mapped.",
+        "Each has state of its own. With one soname, only the order of loading decides which of "
+        "them later users get.",
+        "Make all users resolve to one file."},
+    CatalogueEntry{
+        "RT06", "runtime-mixed-major", Owner::image,
+        "warning; critical if cuDNN's front end is in use without its override and would refuse; "
+        "info if the second major is only reachable",
+        "Runtimes of two CUDA majors are mapped, or one is mapped and a plain load would bring in "
+        "another.",
+        "Rules that take the first one by address may give a library the wrong major; cuDNN's "
+        "front end up to 1.24 refuses to start.",
+        "Install one major only, or pin the loader that has to choose."},
+    CatalogueEntry{
+        "RT07", "selection-order-dependent", Owner::image, "warning",
+        "More than one mapping matches a rule that takes the first by address, and another order "
+        "of addresses would give another answer.",
+        "Address order changes from start to start: a server that works today can fail tomorrow.",
+        "As for the finding that the other answer would be; upgrade the consumer."},
+    CatalogueEntry{
+        "RT08", "runtime-missed", Owner::image, "error",
+        "A genuine runtime is mapped, but a consumer's rule finds none, aborts, or cannot open "
+        "what it found.",
+        "The consumer behaves as if CUDA were not loaded.",
+        "Upgrade the consumer, or use its override where it has one."},
+    CatalogueEntry{
+        "RT11", "override-ineffective", Owner::user,
+        "warning; error if it names a missing file",
+        "An override variable is set, but the rule would not read it, or it leads nowhere.",
+        "The runtime that the operator asked for is not the one that is used.",
+        "Remove the variable, or correct it; what outranks it is named in the evidence."},
+};
+
+}  // namespace
+
+std::span<const CatalogueEntry> catalogue() { return kCatalogue; }
+
+const CatalogueEntry* find_entry(std::string_view id) {
+  const auto* const found =
+      std::find_if(kCatalogue.begin(), kCatalogue.end(),
+                   [id](const CatalogueEntry& entry) { return entry.id == id; });
+  return found == kCatalogue.end() ? nullptr : found;
+}
+
+}  // namespace cudart_doctor

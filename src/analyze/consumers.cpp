@@ -1,0 +1,298 @@
+// Presence by mapped objects, by what stands on the target's Python path, by the command line.
+// "Not seen" becomes "absent" only where that path was read completely.
+#include "cudart_doctor/analyze/consumers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "consumer_vintage.hpp"
+#include "cudart_doctor/base/text.hpp"
+#include "runtime_signs.hpp"
+#include "site_path.hpp"
+#include "tilelang_shim.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+struct Known {
+  std::string_view id;
+  std::string_view name;
+  std::string_view distribution;
+  std::string_view module;  ///< Folder on the Python path, and word on the command line.
+  std::string_view title;   ///< How process titles of it begin.
+  std::array<std::string_view, 4>
+      folders;  ///< Where its mapped objects lie, below a site directory.
+  /// Files that may define its search through maps; the first one lists the bound names.
+  std::array<std::string_view, 2> sources;
+};
+
+constexpr std::array<Known, 6> kKnown = {{
+    {"vllm",
+     "vLLM",
+     "vllm",
+     "vllm",
+     "VLLM::",
+     {"vllm/"},
+     {"vllm/distributed/device_communicators/cuda_wrapper.py", "vllm/utils/system_utils.py"}},
+    {"sglang",
+     "SGLang",
+     "sglang",
+     "sglang",
+     "sglang::",
+     {"sglang/", "sgl_kernel/"},
+     {"sglang/srt/distributed/device_communicators/cuda_wrapper.py"}},
+    {"flashinfer",
+     "FlashInfer",
+     "flashinfer-python",
+     "flashinfer",
+     {},
+     {"flashinfer/", "flashinfer_jit_cache/", "flashinfer_cubin/"},
+     {"flashinfer/comm/cuda_ipc.py"}},
+    {"tilelang", "TileLang", "tilelang", "tilelang", {}, {"tilelang/"}, {}},
+    {"torch", "PyTorch", "torch", "torch", {}, {"torch/lib/libtorch", "torch/_C."}, {}},
+    {"cudnn-frontend",
+     "cudnn-frontend",
+     "nvidia-cudnn-frontend",
+     "cudnn",
+     {},
+     {"cudnn/_compiled_module"},
+     {}},
+}};
+
+/// ".../comm/cuda_ipc.py": the last two components, printable.
+std::string tail(std::string_view path) {
+  const std::size_t last = path.rfind('/');
+  const std::size_t before =
+      last == std::string_view::npos || last == 0 ? last : path.rfind('/', last - 1);
+  if (before == std::string_view::npos) return shown(path);
+  return "..." + shown(path.substr(before));
+}
+
+// ---- mapped objects ----
+
+// A checkout's name says nothing: /home/u/vllm/venv holds every other package too. Outside of a
+// site directory only an extension module directly in the package's folder counts.
+bool is_extension_in(std::string_view path, std::string_view module) {
+  const std::string_view base = base_name(path);
+  const bool extension = base.find(".abi3.so") != std::string_view::npos ||
+                         base.find(".cpython-") != std::string_view::npos;
+  return extension && base_name(dir_name(path)) == module;
+}
+
+bool is_object_of(const Known& known, std::string_view path, const PythonFacts& python) {
+  if (const auto site = split_site_path(path, python)) {
+    return std::any_of(known.folders.begin(), known.folders.end(), [&](std::string_view folder) {
+      return !folder.empty() && site->rest.starts_with(folder);
+    });
+  }
+  // Kernels that FlashInfer compiled on this machine.
+  if (known.id == "flashinfer" && path.find("/.cache/flashinfer/") != std::string_view::npos)
+    return true;
+  return is_extension_in(path, known.module);
+}
+
+const LoadedObject* find_mapped(const Known& known, const Snapshot& snapshot) {
+  for (const LoadedObject& object : snapshot.objects) {
+    if (object.executable && is_object_of(known, object.path(), snapshot.python)) return &object;
+  }
+  return nullptr;
+}
+
+// cuDNN's front end is compiled into other extensions too (TransformerEngine): by its texts.
+const LoadedObject* find_front_end(const Snapshot& snapshot) {
+  for (const LoadedObject& object : snapshot.objects) {
+    const bool given = std::any_of(
+        object.uses_rules.begin(), object.uses_rules.end(),
+        [](const auto& rule) { return rule == "cudnn-fe" || rule.starts_with("cudnn-frontend"); });
+    const bool has_text = has_marker(object.content.get(), "Multiple libcudart libraries found") ||
+                          has_marker(object.content.get(), "Unable to load any libcudart");
+    // A program that searches for such texts, as this one, holds those of other libraries too.
+    const bool searches_texts = has_marker(object.content.get(), "TileLang Error");
+    if (given || (has_text && !searches_texts)) return &object;
+  }
+  return nullptr;
+}
+
+// ---- command line ----
+
+bool is_module(std::string_view text, std::string_view module) {
+  return text == module ||
+         (text.starts_with(module) && text.substr(module.size()).starts_with("."));
+}
+
+/// The script that a Python interpreter was given; empty for -c and -m.
+std::string_view script_of(std::span<const std::string> arguments) {
+  if (arguments.empty() || !base_name(arguments[0]).starts_with("python")) return {};
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::string_view argument = arguments[i];
+    if (argument == "-c" || argument == "-m") return {};
+    if (argument == "-X" || argument == "-W") {
+      ++i;
+    } else if (!argument.starts_with("-")) {
+      return argument;
+    }
+  }
+  return {};
+}
+
+bool is_in_command_line(const Known& known, const Snapshot& snapshot) {
+  const auto* arguments = snapshot.process.command_line.get();
+  if (arguments == nullptr || arguments->empty()) return false;
+  if (!known.title.empty() && arguments->front().starts_with(known.title)) return true;
+  if (base_name(arguments->front()) == known.module ||
+      base_name(script_of(*arguments)) == known.module) {
+    return true;
+  }
+  const auto at = std::find(arguments->begin(), arguments->end(), "-m");
+  return at != arguments->end() && at + 1 != arguments->end() && is_module(*(at + 1), known.module);
+}
+
+// ---- sources ----
+
+/// Directories that may hold the packages: the Python path, and checkouts that objects come from.
+std::vector<std::string> package_roots(const Snapshot& snapshot) {
+  std::vector<std::string> roots = snapshot.python.site_directories;
+  for (const Known& known : kKnown) {
+    const LoadedObject* object = find_mapped(known, snapshot);
+    if (object == nullptr || split_site_path(object->path(), snapshot.python)) continue;
+    if (is_extension_in(object->path(), known.module)) {
+      roots.emplace_back(dir_name(dir_name(object->path())));
+    }
+  }
+  return roots;
+}
+
+const std::string* known_text(const Snapshot& snapshot, const std::string& path) {
+  const auto at = snapshot.disk.find(path);
+  return at == snapshot.disk.end() ? nullptr : at->second.text.get();
+}
+
+struct Source {
+  std::string path;
+  const std::string* search = nullptr;
+  const std::string* list = nullptr;
+};
+
+/// The first file on the Python path that defines the consumer's search.
+std::optional<Source> find_source(const Known& known, const Snapshot& snapshot) {
+  for (const std::string& root : package_roots(snapshot)) {
+    for (std::string_view file : known.sources) {
+      if (file.empty()) continue;
+      const std::string path = root + "/" + std::string(file);
+      const std::string* text = known_text(snapshot, path);
+      if (text == nullptr || !defines_maps_search(*text)) continue;
+      const std::string* list =
+          known_text(snapshot, root + "/" + std::string(known.sources.front()));
+      return Source{path, text, list != nullptr ? list : text};
+    }
+  }
+  return std::nullopt;
+}
+
+// ---- vintage ----
+
+void read_shim_vintage(Consumer& consumer, const Snapshot& snapshot) {
+  for (const LoadedObject& object : snapshot.objects) {
+    const ElfFacts* elf = object.elf.get();
+    if (elf == nullptr || !has_marker(object.content.get(), "cudart symbols not found")) continue;
+    const TilelangShim shim = inspect_tilelang_shim(object.path(), *elf, object.content.get());
+    if (!shim.is_shim || shim.groups == 0) continue;
+    if (shim.groups == kTilelang018)
+      consumer.vintage = "tilelang-stub-0.1.8";
+    else if (shim.groups == kTilelang019)
+      consumer.vintage = "tilelang-stub-0.1.9";
+    else if ((shim.groups & (kTilelang018 | kTilelang019)) == 0)
+      consumer.vintage = "tilelang-stub";
+    if (!consumer.vintage.empty()) consumer.vintage_from = "text of " + tail(object.path());
+    return;
+  }
+}
+
+void read_front_end_vintage(Consumer& consumer, const LoadedObject& object) {
+  const bool has_override = has_marker(object.content.get(), "CUDNN_FRONTEND_CUDART_LIB_NAME");
+  const bool has_error = has_marker(object.content.get(), "libcudart libraries found") ||
+                         has_marker(object.content.get(), "Unable to load any libcudart");
+  if (!has_override && !has_error) return;
+  consumer.vintage = has_override ? "cudnn-frontend-2026-06" : "cudnn-frontend";
+  consumer.vintage_from = "text of " + tail(object.path());
+}
+
+void fill_vintage(Consumer& consumer, const Known& known, const Snapshot& snapshot) {
+  if (const auto source = find_source(known, snapshot)) {
+    consumer.vintage = vintage_of_text(known.id, {*source->search, *source->list});
+    consumer.vintage_from =
+        (consumer.vintage.empty() ? "unknown text of " : "text of ") + tail(source->path);
+    return;
+  }
+  if (known.id == "tilelang") read_shim_vintage(consumer, snapshot);
+  if (known.id == "cudnn-frontend") {
+    if (const LoadedObject* object = find_front_end(snapshot))
+      read_front_end_vintage(consumer, *object);
+  }
+  if (!consumer.vintage.empty()) return;
+  consumer.vintage = vintage_of_version(known.id, consumer.version);
+  if (!consumer.vintage.empty())
+    consumer.vintage_from = "version " + escape_foreign(consumer.version);
+  if (known.id == "torch" && consumer.presence == Presence::present) consumer.vintage = "torch-elf";
+}
+
+bool python_path_was_read(const Snapshot& snapshot) {
+  return (snapshot.python.is_python || snapshot.environment_only) &&
+         !snapshot.python.site_directories.empty() && snapshot.python.unread_directories.empty();
+}
+
+Consumer look_for(const Known& known, const Snapshot& snapshot) {
+  Consumer consumer;
+  consumer.id = std::string(known.id);
+  consumer.name = std::string(known.name);
+  if (const LoadedObject* object = find_mapped(known, snapshot)) {
+    consumer.signs.push_back("mapped " + tail(object->path()));
+  } else if (known.id == "cudnn-frontend") {
+    if (const LoadedObject* front_end = find_front_end(snapshot)) {
+      consumer.signs.push_back("its loader is in " + tail(front_end->path()));
+    }
+  }
+  if (const auto* distribution = find_distribution(snapshot.python, known.distribution)) {
+    consumer.version = distribution->version;
+    consumer.signs.push_back(shown(distribution->name + "-" + distribution->version) +
+                             ".dist-info");
+  }
+  if (const auto source = find_source(known, snapshot)) {
+    consumer.signs.push_back("source " + tail(source->path));
+  }
+  if (is_in_command_line(known, snapshot)) consumer.signs.emplace_back("command line");
+
+  if (!consumer.signs.empty())
+    consumer.presence = Presence::present;
+  else if (python_path_was_read(snapshot))
+    consumer.presence = Presence::absent;
+  fill_vintage(consumer, known, snapshot);
+  return consumer;
+}
+
+}  // namespace
+
+std::vector<DiskRequest> wanted_by_consumers(const Snapshot& snapshot) {
+  std::set<DiskRequest> wanted;
+  for (const std::string& root : package_roots(snapshot)) {
+    for (const Known& known : kKnown) {
+      for (std::string_view file : known.sources) {
+        if (file.empty()) continue;
+        wanted.insert({DiskRequest::Want::text, root + "/" + std::string(file), {}});
+      }
+    }
+  }
+  return {wanted.begin(), wanted.end()};
+}
+
+std::vector<Consumer> find_consumers(const Snapshot& snapshot) {
+  std::vector<Consumer> consumers;
+  consumers.reserve(kKnown.size());
+  for (const Known& known : kKnown) consumers.push_back(look_for(known, snapshot));
+  return consumers;
+}
+
+}  // namespace cudart_doctor

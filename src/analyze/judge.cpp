@@ -1,0 +1,116 @@
+// The pure half of the pipeline: identify, select, judge, order, verdict, headline.
+#include "cudart_doctor/analyze/judge.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cudart_doctor/analyze/candidates.hpp"
+#include "cudart_doctor/analyze/consumers.hpp"
+#include "cudart_doctor/analyze/policy.hpp"
+#include "cudart_doctor/analyze/rules.hpp"
+#include "cudart_doctor/base/text.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+constexpr std::string_view kAssumedPolicy = "sglang-2026-07";
+
+void sort_findings(std::vector<Finding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    if (a.severity != b.severity) return a.severity > b.severity;
+    return a.id < b.id;
+  });
+}
+
+/// Worse answers first: a consumer that fails is what the operator has to hear of.
+int badness(const Selection& selection) {
+  if (selection.works()) return 0;
+  return selection.outcome == Outcome::selected ? 2 : 1;
+}
+
+struct Headline {
+  std::string policy;
+  std::string note;
+};
+
+Headline choose_headline(const Report& report, const std::string& asked) {
+  if (!asked.empty()) return {asked, "asked for with --policy"};
+  const Selection* best = nullptr;
+  for (const Selection& selection : report.selections) {
+    const Policy* policy = find_policy(selection.policy);
+    if (policy == nullptr || !policy->scans_addresses) continue;
+    if (selection.presence != Presence::present) continue;
+    if (best == nullptr || badness(selection) > badness(*best)) best = &selection;
+  }
+  if (best != nullptr) return {best->policy, best->presence_note + " is in this process"};
+  for (const Consumer& consumer : report.consumers) {
+    if (consumer.presence != Presence::present) continue;
+    for (const Policy& policy : policies()) {
+      if (policy.scans_addresses && policy.current && policy.consumer == consumer.id) {
+        return {std::string(policy.id), consumer.name + (consumer.version.empty() ? "" : " ") +
+                                            escape_foreign(consumer.version) +
+                                            " is in this process; its rule is assumed to be the "
+                                            "current one"};
+      }
+    }
+  }
+  return {std::string(kAssumedPolicy), "assumed: no consumer was found"};
+}
+
+/// Why a clean result cannot be given, or nothing. A library that was not read may be the one.
+std::string undecided_reason(const Report& report) {
+  const Snapshot& snapshot = report.snapshot;
+  if (snapshot.maps.rows.empty()) return "no mapping could be read";
+  if (!snapshot.capture.unread.empty()) {
+    return count_of(snapshot.capture.unread.size(), "mapped library", "mapped libraries") +
+           " could not be read";
+  }
+  const auto open = std::find_if(report.candidates.begin(), report.candidates.end(),
+                                 [](const Candidate& candidate) {
+                                   return candidate.loaded &&
+                                          candidate.kind == RuntimeKind::undetermined;
+                                 });
+  if (open != report.candidates.end()) {
+    return "what " + escape_foreign(base_name(open->path)) + " is could not be determined";
+  }
+  if (!snapshot.capture.maps_consistent) return "the mappings did not hold still";
+  return {};
+}
+
+Verdict make_verdict(const Report& report, Severity fail_on) {
+  Verdict verdict;
+  verdict.fail_on = fail_on;
+  if (!report.findings.empty()) verdict.worst = report.findings.front().severity;
+  verdict.undecided = undecided_reason(report);
+  if (verdict.worst && *verdict.worst >= fail_on) {
+    verdict.exit_code = 1;
+  } else if (!verdict.undecided.empty()) {
+    verdict.exit_code = 3;
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Report make_report(Snapshot snapshot, const JudgeOptions& options) {
+  Report report;
+  report.snapshot = std::move(snapshot);
+  report.candidates = find_candidates(report.snapshot);
+  report.companions = find_companions(report.snapshot);
+  report.consumers = find_consumers(report.snapshot);
+  report.selections =
+      select_all(PolicyInput{report.snapshot, report.candidates}, report.consumers);
+  const Observations seen{report.snapshot, report.candidates, report.companions, report.consumers,
+                          report.selections};
+  for (auto* const family : {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver}) {
+    for (Finding& finding : family(seen)) report.findings.push_back(std::move(finding));
+  }
+  sort_findings(report.findings);
+  const Headline headline = choose_headline(report, options.policy);
+  report.headline_policy = headline.policy;
+  report.headline_note = headline.note;
+  report.verdict = make_verdict(report, options.fail_on);
+  return report;
+}
+
+}  // namespace cudart_doctor

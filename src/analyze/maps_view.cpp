@@ -1,0 +1,82 @@
+#include "cudart_doctor/analyze/maps_view.hpp"
+
+#include <array>
+
+#include "cudart_doctor/base/text.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+/// White space beyond one byte, as str.isspace() counts it.
+constexpr std::array<std::string_view, 19> kWideSpace = {
+    "\xC2\x85",     "\xC2\xA0",     "\xE1\x9A\x80", "\xE2\x80\x80", "\xE2\x80\x81",
+    "\xE2\x80\x82", "\xE2\x80\x83", "\xE2\x80\x84", "\xE2\x80\x85", "\xE2\x80\x86",
+    "\xE2\x80\x87", "\xE2\x80\x88", "\xE2\x80\x89", "\xE2\x80\x8A", "\xE2\x80\xA8",
+    "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F", "\xE3\x80\x80",
+};
+
+bool is_byte_space(char c) {
+  return (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x20');
+}
+
+std::size_t space_at_start(std::string_view text) {
+  if (is_byte_space(text.front())) return 1;
+  for (const std::string_view space : kWideSpace) {
+    if (text.starts_with(space)) return space.size();
+  }
+  return 0;
+}
+
+std::size_t space_at_end(std::string_view text) {
+  if (is_byte_space(text.back())) return 1;
+  for (const std::string_view space : kWideSpace) {
+    if (text.ends_with(space)) return space.size();
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<PythonLine> python_lines_with(const MapsTable& maps, std::string_view word) {
+  std::vector<PythonLine> lines;
+  for (std::uint32_t row = 0; row < maps.rows.size(); ++row) {
+    const std::string_view raw = maps.line(maps.rows[row]);
+    if (raw.find(word) == std::string_view::npos) continue;
+    for (const std::string_view part : split(raw, '\r')) {
+      if (part.find(word) != std::string_view::npos) lines.push_back({part, row});
+    }
+  }
+  return lines;
+}
+
+std::string_view python_strip(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t size = space_at_start(text);
+    if (size == 0) break;
+    text.remove_prefix(size);
+  }
+  while (!text.empty()) {
+    const std::size_t size = space_at_end(text);
+    if (size == 0) break;
+    text.remove_suffix(size);
+  }
+  return text;
+}
+
+std::optional<std::string_view> line_path(std::string_view line) {
+  const std::size_t slash = line.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  return python_strip(line.substr(slash));
+}
+
+std::string_view stem_before_so(std::string_view base) {
+  const std::size_t dot = base.rfind(".so");
+  return dot == std::string_view::npos ? std::string_view() : base.substr(0, dot);
+}
+
+std::string_view cut_deleted_mark(std::string_view path) {
+  if (path.ends_with(kDeletedMark)) path.remove_suffix(kDeletedMark.size());
+  return path;
+}
+
+}  // namespace cudart_doctor

@@ -1,0 +1,49 @@
+// What the families of rules share: starting a finding, naming consumers and paths.
+#include <array>
+#include <charconv>
+
+#include "cudart_doctor/analyze/catalogue.hpp"
+#include "cudart_doctor/analyze/policy.hpp"
+#include "cudart_doctor/analyze/rules.hpp"
+#include "cudart_doctor/base/text.hpp"
+
+namespace cudart_doctor {
+
+Finding start_finding(std::string_view id, Severity severity, std::string headline) {
+  Finding finding;
+  finding.id = id;
+  finding.severity = severity;
+  finding.headline = std::move(headline);
+  if (const CatalogueEntry* entry = find_entry(id)) {
+    finding.slug = entry->slug;
+    finding.owner = entry->owner;
+    finding.effect = entry->meaning;
+  }
+  return finding;
+}
+
+bool is_look_alike(const Candidate& candidate) {
+  const bool fake = candidate.kind == RuntimeKind::stub || candidate.kind == RuntimeKind::shim ||
+                    candidate.kind == RuntimeKind::stand_in;
+  return fake && candidate.loaded;
+}
+
+bool counts_in_full(const Selection& selection) {
+  return selection.presence != Presence::absent;
+}
+
+std::string consumer_phrase(const Selection& selection) {
+  if (selection.presence == Presence::present && !selection.presence_note.empty()) {
+    return selection.presence_note;
+  }
+  const Policy* policy = find_policy(selection.policy);
+  return policy == nullptr ? selection.policy : std::string(policy->title);
+}
+
+std::string shown_address(std::uint64_t address) {
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), address, 16).ptr;
+  return {digits.data(), end};
+}
+
+}  // namespace cudart_doctor

@@ -1,0 +1,290 @@
+// MP01-MP08: what the mappings say about files that went, changed or cannot be trusted by name.
+#include <algorithm>
+#include <set>
+
+#include "cudart_doctor/analyze/policy.hpp"
+#include "cudart_doctor/analyze/rules.hpp"
+#include "cudart_doctor/analyze/scan_plan.hpp"
+#include "cudart_doctor/base/text.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+constexpr std::string_view kWord = "libcudart";
+
+std::string key_text(const FileKey& key) {
+  return "device " + shown_address(key.dev_major) + ":" + shown_address(key.dev_minor) +
+         " inode " + std::to_string(key.inode);
+}
+
+/// Objects that the mapping rules speak of: candidates, companions, and what has a CUDA name.
+std::vector<std::size_t> objects_of_interest(const Observations& seen) {
+  std::set<std::size_t> out;
+  for (const Candidate& candidate : seen.candidates) {
+    if (candidate.object) out.insert(*candidate.object);
+  }
+  for (const Companion& companion : seen.companions) {
+    if (companion.object) out.insert(*companion.object);
+  }
+  for (std::size_t i = 0; i < seen.snapshot.objects.size(); ++i) {
+    if (is_cuda_name(seen.snapshot.objects[i].path())) out.insert(i);
+  }
+  return {out.begin(), out.end()};
+}
+
+/// The scanning row, of those that count in full, whose answer is this object.
+const Selection* taker_of(const Observations& seen, std::size_t object) {
+  for (const Selection& selection : seen.selections) {
+    const Policy* policy = find_policy(selection.policy);
+    if (policy == nullptr || !policy->scans_addresses || !counts_in_full(selection)) continue;
+    if (selection.outcome == Outcome::selected && selection.object == object) return &selection;
+  }
+  return nullptr;
+}
+
+std::string build_id_text(const LoadedObject& object) {
+  const ElfFacts* elf = object.elf.get();
+  return elf != nullptr && elf->build_id ? ", build-id " + *elf->build_id : std::string();
+}
+
+std::vector<Finding> judge_lost_files(const Observations& seen) {
+  std::vector<Finding> out;
+  for (const std::size_t index : objects_of_interest(seen)) {
+    const LoadedObject& object = seen.snapshot.objects[index];
+    const bool deleted = object.state == FileState::deleted;
+    if (!deleted && object.state != FileState::replaced) continue;
+    const Selection* taker = taker_of(seen, index);
+    Severity severity = deleted ? Severity::warning : Severity::error;
+    if (taker != nullptr) severity = Severity::critical;
+    Finding finding =
+        start_finding(deleted ? "MP01" : "MP02", severity,
+                      "The file of a loaded CUDA library was " +
+                          std::string(deleted ? "deleted" : "replaced") + ": " +
+                          escape_foreign(base_name(object.path())) + ".");
+    finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " + key_text(object.key) +
+                               build_id_text(object));
+    if (object.path_now) {
+      finding.evidence.push_back(
+          "At the path now: " + key_text(*object.path_now) +
+          (object.path_now_build_id ? ", build-id " + *object.path_now_build_id : ""));
+    }
+    if (taker != nullptr) {
+      finding.consumer = consumer_phrase(*taker);
+      finding.evidence.push_back(finding.consumer + " would open it by path" +
+                                 (taker->error_text.empty() ? "" : ": " + taker->error_text));
+    }
+    finding.fixes = {"Restart the process"};
+    if (!deleted) {
+      finding.no_help = {"Opening the path without \" (deleted)\": may load the new file as a "
+                         "second runtime"};
+    }
+    out.push_back(std::move(finding));
+  }
+  return out;
+}
+
+std::vector<Finding> judge_memory_files(const Observations& seen) {
+  std::vector<Finding> out;
+  for (const Candidate& candidate : seen.candidates) {
+    if (!candidate.loaded || candidate.kind != RuntimeKind::genuine) continue;
+    const LoadedObject& object = seen.snapshot.objects[*candidate.object];
+    if (object.state != FileState::memory) continue;
+    Finding finding = start_finding("MP03", Severity::warning,
+                                    "A CUDA runtime was loaded from memory, not from a file.");
+    finding.effect = "consumers that open the runtime by its path cannot open it";
+    finding.evidence.push_back(
+        escape_foreign(object.path()) +
+        (candidate.version.empty() ? "" : ", version " + candidate.version) +
+        build_id_text(object));
+    finding.fixes = {"Load the runtime from a file"};
+    out.push_back(std::move(finding));
+  }
+  return out;
+}
+
+std::vector<Finding> judge_namespace(const Observations& seen) {
+  const auto& theirs = seen.snapshot.process.namespaces;
+  const auto& ours = seen.snapshot.process.own_namespaces;
+  const auto their = theirs.find("mnt");
+  const auto our = ours.find("mnt");
+  if (their == theirs.end() || our == ours.end() || their->second == our->second) return {};
+  std::vector<std::string> unread;
+  for (const std::size_t index : objects_of_interest(seen)) {
+    const LoadedObject& object = seen.snapshot.objects[index];
+    if (object.elf.is_unknown()) {
+      unread.push_back(escape_foreign(object.path()) + ": " + object.elf.reason());
+    }
+  }
+  Finding finding = start_finding(
+      "MP04", unread.empty() ? Severity::info : Severity::error,
+      unread.empty() ? "The process is in another mount namespace; its paths are not this side's."
+                     : "A CUDA library in another mount namespace could not be read.");
+  finding.evidence.push_back("Mount namespace " + std::to_string(their->second) + ", the doctor's " +
+                             std::to_string(our->second));
+  finding.evidence.insert(finding.evidence.end(), unread.begin(), unread.end());
+  if (!unread.empty()) {
+    finding.fixes = {"Run the doctor as root with CAP_SYS_PTRACE, or inside the container"};
+  }
+  return {std::move(finding)};
+}
+
+std::vector<Finding> judge_identity(const Observations& seen) {
+  std::vector<Finding> out;
+  for (const std::size_t index : objects_of_interest(seen)) {
+    const LoadedObject& object = seen.snapshot.objects[index];
+    if (object.state != FileState::differs || !object.path_now) continue;
+    const ElfFacts* elf = object.elf.get();
+    const bool other_inode = object.path_now->inode != object.key.inode;
+    const bool both_known = elf != nullptr && elf->build_id && object.path_now_build_id;
+    // Without both build-ids nothing proves that the contents differ.
+    const bool other_build = both_known && *elf->build_id != *object.path_now_build_id;
+    Finding finding = start_finding(
+        "MP05", other_inode && other_build ? Severity::error : Severity::info,
+        "The path of " + escape_foreign(base_name(object.path())) +
+            (other_inode && other_build ? " leads to another file than the one loaded."
+                                        : " has another device or inode than the mapping."));
+    finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " + key_text(object.key) +
+                               build_id_text(object));
+    finding.evidence.push_back(
+        "At the path: " + key_text(*object.path_now) +
+        (object.path_now_build_id ? ", build-id " + *object.path_now_build_id : ""));
+    if (!other_inode || !other_build) {
+      finding.effect = "none known: overlay file systems number one file in two ways";
+    }
+    finding.fixes = {"Compare what is mounted at the path in the target with what it started with"};
+    out.push_back(std::move(finding));
+  }
+  return out;
+}
+
+/// A group of maps lines that contain the word without being a library of that name.
+struct NameOnly {
+  std::string path;
+  std::string why;
+  std::uint64_t address = 0;
+  bool first = false;  ///< The old scan stops at it.
+};
+
+std::vector<NameOnly> name_only_lines(const Snapshot& snapshot) {
+  std::vector<NameOnly> out;
+  std::set<std::string> known;
+  bool first = true;
+  for (std::uint32_t row = 0; row < snapshot.maps.rows.size(); ++row) {
+    const Mapping& mapping = snapshot.maps.rows[row];
+    const std::string_view line = snapshot.maps.line(mapping);
+    if (line.find(kWord) == std::string_view::npos) continue;
+    const bool is_first = std::exchange(first, false);
+    const std::string path(snapshot.maps.path(mapping));
+    const auto object =
+        std::find_if(snapshot.objects.begin(), snapshot.objects.end(),
+                     [&](const LoadedObject& o) { return o.key == mapping.file; });
+    const bool in_name = base_name(path).find(kWord) != std::string_view::npos;
+    std::string why;
+    if (path.find('/') == std::string::npos) {
+      why = "a pseudo entry, no file";
+    } else if (!in_name) {
+      why = "the word is in a directory name";
+    } else if (object == snapshot.objects.end() || !object->executable) {
+      why = "mapped as data only, not loaded";
+    } else {
+      continue;
+    }
+    if (known.insert(path).second) out.push_back({path, why, mapping.lo, is_first});
+  }
+  return out;
+}
+
+std::vector<Finding> judge_names(const Observations& seen) {
+  const auto lines = name_only_lines(seen.snapshot);
+  if (lines.empty()) return {};
+  const bool stops = lines.front().first;
+  const auto old_scan =
+      std::find_if(seen.selections.begin(), seen.selections.end(), [](const Selection& row) {
+        const Policy* policy = find_policy(row.policy);
+        return policy != nullptr && policy->id.find("-legacy") != std::string_view::npos &&
+               policy->scans_addresses && counts_in_full(row);
+      });
+  const bool bites = stops && old_scan != seen.selections.end();
+  Finding finding = start_finding(
+      "MP06", bites ? Severity::critical : Severity::info,
+      bites ? "The old scan stops at a line that only contains the word libcudart."
+            : "The word libcudart is in " + count_of(lines.size(), "path") +
+                  " that is no loaded library of that name.");
+  finding.effect = bites ? "the consumer aborts before it sees the real runtime"
+                         : "none here: no rule that is in use stops at it";
+  for (const NameOnly& line : lines) {
+    finding.evidence.push_back(shown_address(line.address) + " " + escape_foreign(line.path) + ": " +
+                               line.why);
+  }
+  if (bites) {
+    finding.consumer = consumer_phrase(*old_scan);
+    if (!old_scan->error_text.empty()) {
+      finding.evidence.push_back(finding.consumer + ": " + old_scan->error_text);
+    }
+  }
+  finding.fixes = {"Rename the directory, or upgrade the consumer"};
+  return {std::move(finding)};
+}
+
+std::vector<Finding> judge_paths(const Observations& seen) {
+  std::vector<std::string> evidence;
+  for (const std::size_t index : objects_of_interest(seen)) {
+    const LoadedObject& object = seen.snapshot.objects[index];
+    const std::string& path = object.path();
+    if (path.empty() || object.state == FileState::memory) continue;
+    if (path.find(' ') != std::string::npos) {
+      evidence.push_back("Tools that split at blanks see: " +
+                         escape_foreign(std::string_view(path).substr(0, path.find(' '))));
+    } else if (path.find('\\') != std::string::npos) {
+      evidence.push_back("maps does not tell a backslash from an escape: " + escape_foreign(path));
+    } else if (escape_foreign(path) != path) {
+      evidence.push_back("Holds control characters or bytes that are no UTF-8: " + escape_foreign(path));
+    } else {
+      continue;
+    }
+    if (path.ends_with(" (deleted)")) {
+      evidence.push_back("The file is really called so, and is not deleted: " + escape_foreign(path));
+    }
+  }
+  if (evidence.empty()) return {};
+  Finding finding = start_finding("MP07", Severity::info,
+                                  "A CUDA library's path is one that simple tools misread.");
+  finding.evidence = std::move(evidence);
+  finding.fixes = {"None needed for the consumers in the table"};
+  return {std::move(finding)};
+}
+
+std::vector<Finding> judge_maps(const Observations& seen) {
+  const MapsTable& maps = seen.snapshot.maps;
+  const CaptureFacts& capture = seen.snapshot.capture;
+  std::vector<std::string> evidence;
+  if (maps.odd_lines > 0) {
+    evidence.push_back(count_of(maps.odd_lines, "line is", "lines are") +
+                       " no maps line; the first: " + escape_foreign(maps.first_odd_line));
+  }
+  if (maps.truncated) evidence.emplace_back("The text ends in the middle of a line");
+  if (!capture.maps_consistent) {
+    evidence.push_back("It did not hold still over " + count_of(capture.maps_reads, "read"));
+  }
+  const bool empty = maps.rows.empty();
+  if (empty) evidence.emplace_back("No line could be used");
+  if (evidence.empty()) return {};
+  Finding finding = start_finding("MP08", empty ? Severity::error : Severity::warning,
+                                  "The list of mappings is incomplete.");
+  finding.evidence = std::move(evidence);
+  finding.fixes = {"Run the doctor again when the process is at rest"};
+  return {std::move(finding)};
+}
+
+}  // namespace
+
+std::vector<Finding> judge_mappings(const Observations& seen) {
+  std::vector<Finding> out;
+  for (auto* const rule : {&judge_lost_files, &judge_memory_files, &judge_namespace,
+                           &judge_identity, &judge_names, &judge_paths, &judge_maps}) {
+    for (Finding& finding : rule(seen)) out.push_back(std::move(finding));
+  }
+  return out;
+}
+
+}  // namespace cudart_doctor

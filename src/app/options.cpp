@@ -1,0 +1,153 @@
+#include "cudart_doctor/app/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <map>
+#include <sstream>
+
+#include "cudart_doctor/analyze/policy.hpp"
+#include "cudart_doctor/app/exit_code.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+constexpr const char* kFooter = R"(
+Exit codes:
+  0  nothing found at or above --fail-on
+  1  something found at or above --fail-on
+  2  the command line is wrong, or the output could not be written
+  3  could not decide: no permission, process gone, deadline, unread library
+
+Examples:
+  cudart-doctor                         what a program started here would get
+  cudart-doctor --pid 4121              a running server
+  cudart-doctor --port 8000 --json      the process that listens on port 8000
+  cudart-doctor snapshot --pid 4121 --dir snap
+  cudart-doctor --from snap             the same report, on any machine
+
+It reads /proc and files; it never stops, traces or writes to the process.)";
+
+/// Checks a policy id against the table, so that a slip is a usage error and not a silent default.
+std::string check_policy(const std::string& id) {
+  return find_policy(id) != nullptr ? std::string()
+                                    : "unknown policy '" + id + "'; `cudart-doctor policies` lists them";
+}
+
+void add_target(CLI::App& app, Options& options) {
+  auto* pid = app.add_option("--pid", options.pid, "Inspect this running process")
+                  ->check(CLI::Range(std::int64_t{1}, std::int64_t{INT32_MAX}))
+                  ->type_name("PID");
+  auto* port = app.add_option("--port", options.port,
+                              "Inspect the process that listens on this TCP port")
+                   ->check(CLI::Range(1, 65535))
+                   ->type_name("N");
+  auto* from = app.add_option("--from", options.from, "Replay a folder written by `snapshot`")
+                   ->type_name("DIR");
+  auto* load = app.add_option("--load", options.load,
+                              "Without a process: open this library first (repeatable)")
+                   ->type_name("LIB")
+                   ->allow_extra_args(false);
+  app.add_option("--python", options.python,
+                 "Python whose packages are looked at (default: the target's, or the active one)")
+      ->type_name("EXE");
+  pid->excludes(port)->excludes(from)->excludes(load);
+  port->excludes(from)->excludes(load);
+  from->excludes(load);
+}
+
+void add_report(CLI::App& app, Options& options) {
+  static const std::map<std::string, Format> kFormats{{"text", Format::text},
+                                                      {"json", Format::json}};
+  static const std::map<std::string, Severity> kSeverities{{"info", Severity::info},
+                                                           {"warning", Severity::warning},
+                                                           {"error", Severity::error},
+                                                           {"critical", Severity::critical}};
+  static const std::map<std::string, ColorChoice> kColors{{"auto", ColorChoice::automatic},
+                                                          {"always", ColorChoice::always},
+                                                          {"never", ColorChoice::never}};
+  auto* format = app.add_option("--format", options.format, "Report format: text or json")
+                     ->transform(CLI::Transformer(kFormats).description(""))
+                     ->check(CLI::IsMember({Format::text, Format::json}).description(""))
+                     ->type_name("text|json");
+  app.add_flag_callback("--json", [&options] { options.format = Format::json; },
+                        "Short for --format json")
+      ->excludes(format);
+  app.add_option("-o,--output", options.output, "Write the report there; - is stdout")
+      ->type_name("FILE");
+  app.add_option("--policy", options.policy, "Selection rule that the headline follows")
+      ->check(CLI::Validator(check_policy, ""))
+      ->type_name("ID");
+  app.add_option("--fail-on", options.fail_on,
+                 "Lowest severity that gives exit code 1 (default: error)")
+      ->transform(CLI::Transformer(kSeverities).description(""))
+      ->check(CLI::IsMember({Severity::info, Severity::warning, Severity::error,
+                             Severity::critical})
+                  .description(""))
+      ->type_name("info|warning|error|critical");
+  app.add_flag_callback("--deep", [&options] { options.depth = ScanDepth::deep; },
+                        "Search every mapped library for a static runtime");
+  app.add_option("--color", options.color, "Colours: auto, always or never")
+      ->transform(CLI::Transformer(kColors).description(""))
+      ->check(CLI::IsMember({ColorChoice::automatic, ColorChoice::always, ColorChoice::never})
+                  .description(""))
+      ->type_name("auto|always|never");
+  app.add_flag("-v,--verbose", options.verbose, "Every rule, step and piece of evidence");
+}
+
+void add_running(CLI::App& app, Options& options) {
+  app.add_option_function<double>(
+         "--timeout",
+         [&options](const double& seconds) {
+           options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+         },
+         "Seconds until the inspection is given up (default: 30)")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->type_name("SECONDS");
+  app.add_option("--log-level", options.log_level, "Messages on stderr (default: warn)")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}).description(""))
+      ->type_name("LEVEL");
+  app.add_flag_callback("--json-schema", [&options] { options.command = Command::json_schema; },
+                        "Print the JSON Schema of the JSON report and exit");
+}
+
+}  // namespace
+
+std::variant<Options, Immediate> parse_options(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app{"Which CUDA runtime would this process use, who would pick it, and why?",
+               "cudart-doctor"};
+  app.set_version_flag("--version", "cudart-doctor " CUDART_DOCTOR_VERSION);
+  app.footer(kFooter);
+  app.fallthrough();
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  add_target(app, options);
+  add_report(app, options);
+  add_running(app, options);
+
+  auto* snapshot = app.add_subcommand("snapshot", "Keep what was observed in a folder");
+  snapshot->add_option("--dir", options.directory, "New or empty folder")
+      ->required()
+      ->type_name("DIR");
+  auto* policies = app.add_subcommand("policies", "List the selection rules that are known");
+  app.require_subcommand(0, 1);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out;
+    std::ostringstream err;
+    const int code = app.exit(error, out, err);
+    if (code == 0) return Immediate{out.str(), false, kExitOk};
+    return Immediate{err.str(), true, kExitUsage};
+  }
+  if (snapshot->parsed()) {
+    options.command = Command::snapshot;
+    if (!options.from.empty()) {
+      return Immediate{"snapshot: --from is a snapshot already\n", true, kExitUsage};
+    }
+  }
+  if (policies->parsed()) options.command = Command::policies;
+  return options;
+}
+
+}  // namespace cudart_doctor

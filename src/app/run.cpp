@@ -1,0 +1,182 @@
+// The commands. The inspection itself runs in a supervised worker (docs/adr/0001).
+#include "cudart_doctor/app/run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <iterator>
+#include <set>
+
+#include "cudart_doctor/analyze/consumers.hpp"
+#include "cudart_doctor/analyze/judge.hpp"
+#include "cudart_doctor/analyze/policy.hpp"
+#include "cudart_doctor/analyze/rules.hpp"
+#include "cudart_doctor/app/exit_code.hpp"
+#include "cudart_doctor/app/self.hpp"
+#include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/collect/bundle.hpp"
+#include "cudart_doctor/collect/capture.hpp"
+#include "cudart_doctor/render/render.hpp"
+#include "cudart_doctor/sys/supervise.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+/// Files that may be left out one after another because they do not answer.
+constexpr std::size_t kMaxStalls = 8;
+/// A single step is given up after this, or after a third of the time limit if that is shorter.
+constexpr milliseconds kStall{5'000};
+
+std::vector<DiskRequest> wanted(const Snapshot& snapshot) {
+  std::vector<DiskRequest> all = wanted_by_policies(snapshot);
+  for (auto* const ask : {&wanted_by_consumers, &wanted_by_driver}) {
+    auto more = ask(snapshot);
+    all.insert(all.end(), std::make_move_iterator(more.begin()),
+               std::make_move_iterator(more.end()));
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+CaptureRules rules_for(ScanDepth depth) {
+  return {.plan = [depth](const ElfFacts& elf,
+                          std::string_view path) { return plan_scan(elf, path, depth); },
+          .is_cuda_name = &is_cuda_name,
+          .wanted = &wanted};
+}
+
+bool colour(const Options& options, const World& world) {
+  switch (options.color) {
+    case ColorChoice::always: return true;
+    case ColorChoice::never: return false;
+    case ColorChoice::automatic: return world.colour_by_itself && options.output == "-";
+  }
+  return false;
+}
+
+WorkResult rendered(const Options& options, const World& world, Snapshot snapshot) {
+  const Report report = make_report(std::move(snapshot),
+                                    {.fail_on = options.fail_on, .policy = options.policy});
+  WorkResult result;
+  result.code = report.verdict.exit_code;
+  result.output = options.format == Format::json
+                      ? render_json(report)
+                      : render_text(report, {.color = colour(options, world) ? Color::on
+                                                                             : Color::off,
+                                             .verbose = options.verbose});
+  return result;
+}
+
+WorkResult failed(const Options& options, const Error& error) {
+  WorkResult result;
+  result.code = exit_code_for(error.kind);
+  result.message = error.message;
+  if (options.format == Format::json && options.command == Command::inspect) {
+    result.output = render_error_json(error, result.code);
+  }
+  return result;
+}
+
+Result<CaptureOptions> target_of(const Options& options, const World& world) {
+  CaptureOptions capture;
+  capture.proc_root = world.proc_root;
+  capture.python = options.python;
+  if (options.pid) {
+    capture.pid = *options.pid;
+  } else if (options.port) {
+    const auto owner = find_listener(*options.port, world.proc_root);
+    if (!owner) return tl::unexpected(owner.error());
+    capture.pid = owner->pid;
+  }
+  return capture;
+}
+
+/// What the worker does: finds the target, captures it, and finishes the command.
+WorkResult work(const Options& options, const World& world, const std::set<std::string>& skip,
+                Progress& progress) {
+  progress.set("find the process", {});
+  auto target = target_of(options, world);
+  if (!target) return failed(options, target.error());
+  target->skip_paths = skip;
+  target->progress = [&progress](std::string_view stage, std::string_view path) {
+    progress.set(stage, path);
+  };
+  const CaptureRules rules = rules_for(options.depth);
+  auto snapshot = target->pid != 0 ? capture_process(*target, rules)
+                                   : capture_self({options.load}, *target, rules);
+  if (!snapshot) return failed(options, snapshot.error());
+  if (options.command == Command::snapshot) {
+    progress.set("write the snapshot", options.directory);
+    const auto written = write_bundle(*snapshot, options.directory);
+    return written ? WorkResult{} : failed(options, written.error());
+  }
+  progress.set("judge", {});
+  return rendered(options, world, std::move(*snapshot));
+}
+
+/// Supervises workers until one finishes. A file that does not answer is left out the next time.
+WorkResult supervised(const Options& options, const World& world) {
+  const auto end = Clock::now() + options.timeout;
+  std::set<std::string> skip;
+  while (true) {
+    const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+    const SuperviseOptions limits{.deadline = std::max(left, milliseconds{1}),
+                                  .step_limit = std::min(kStall, options.timeout / 3)};
+    Supervisor supervisor;
+    auto result = supervisor.run(limits, [&](Progress& progress) {
+      try {
+        return work(options, world, skip, progress);
+      } catch (const std::exception& error) {
+        return failed(options, {ErrorKind::io,
+                                "the inspection itself failed: " + escape_foreign(error.what()),
+                                0});
+      }
+    });
+    if (result) return std::move(*result);
+    const std::string& path = supervisor.last_step().path;
+    const bool again = result.error().kind == ErrorKind::timeout && Clock::now() < end &&
+                       !path.empty() && skip.size() < kMaxStalls && skip.insert(path).second;
+    if (!again) return failed(options, result.error());
+  }
+}
+
+WorkResult replayed(const Options& options, const World& world) {
+  auto snapshot = read_bundle(options.from);
+  if (!snapshot) {
+    // The folder is part of the command line: a wrong one is a usage error.
+    Error error = snapshot.error();
+    error.kind = ErrorKind::usage;
+    return failed(options, error);
+  }
+  return rendered(options, world, std::move(*snapshot));
+}
+
+WorkResult result_of(const Options& options, const World& world) {
+  switch (options.command) {
+    case Command::json_schema:
+      return {.output = std::string(json_schema()), .message = {}, .code = kExitOk};
+    case Command::policies:
+      return {.output = render_policies(options.format), .message = {}, .code = kExitOk};
+    case Command::snapshot: return supervised(options, world);
+    case Command::inspect: break;
+  }
+  return options.from.empty() ? supervised(options, world) : replayed(options, world);
+}
+
+}  // namespace
+
+int run(const Options& options, const World& world) {
+  const WorkResult result = result_of(options, world);
+  if (!result.message.empty()) world.complain(result.message);
+  if (result.output.empty()) return result.code;
+  const auto written = world.write_output(options.output, result.output);
+  if (written) return result.code;
+  world.complain(written.error().message);
+  return kExitUsage;
+}
+
+}  // namespace cudart_doctor

@@ -1,0 +1,205 @@
+// Derived facts. Where the model leaves something open, the result says so and never "ok".
+#include "render/describe.hpp"
+
+#include <algorithm>
+
+#include "cudart_doctor/base/text.hpp"
+#include "render/redact.hpp"
+#include "render/style.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+std::string letters(std::size_t number) {
+  std::string out;
+  for (std::size_t rest = number + 1; rest > 0; rest = (rest - 1) / 26) {
+    out.insert(out.begin(), static_cast<char>('A' + (rest - 1) % 26));
+  }
+  return out;
+}
+
+const Consumer* find_consumer(const Report& report, std::string_view id) {
+  const auto found = std::find_if(report.consumers.begin(), report.consumers.end(),
+                                  [&](const Consumer& consumer) { return consumer.id == id; });
+  return found == report.consumers.end() ? nullptr : &*found;
+}
+
+std::string nothing_found_sentence(const Report& report) {
+  // "Could not read" is never "not there".
+  const CaptureFacts& capture = report.snapshot.capture;
+  const bool all_read = capture.objects_read != 0 && capture.unread.empty();
+  if (report.candidates.empty()) {
+    return all_read ? "No CUDA runtime was found, under any name: nothing is mapped or installed."
+                    : "No CUDA runtime was found in what could be read.";
+  }
+  return "No finding; which runtime would be taken is not decided by any rule here.";
+}
+
+std::string answer_phrase(const Report& report, const Selection& selection) {
+  const auto index = candidate_of(report, selection);
+  if (!index) {
+    return selection.outcome == Outcome::selected
+               ? "takes " + escape_foreign(base_name(selection.chosen_text))
+               : std::string("takes no runtime");
+  }
+  const Candidate& candidate = report.candidates[*index];
+  std::string out = "takes " + candidate_refs(report)[*index] + ": " + candidate_phrase(candidate);
+  switch (result_of(selection)) {
+    case AnswerResult::ok: return out + ", complete";
+    case AnswerResult::unproven: return out + ", not proven complete";
+    case AnswerResult::fails: return out + ", and fails";
+    case AnswerResult::nothing: return out;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> candidate_refs(const Report& report) {
+  std::vector<std::string> refs;
+  std::size_t selectable = 0;
+  std::size_t copies = 0;
+  for (const Candidate& candidate : report.candidates) {
+    if (candidate.kind == RuntimeKind::static_copy) {
+      refs.push_back("S" + std::to_string(++copies));
+    } else {
+      refs.push_back(letters(selectable++));
+    }
+  }
+  return refs;
+}
+
+const LoadedObject* object_of(const Report& report, std::optional<std::size_t> index) {
+  if (!index || *index >= report.snapshot.objects.size()) return nullptr;
+  return &report.snapshot.objects[*index];
+}
+
+std::optional<std::size_t> candidate_of(const Report& report, const Selection& selection) {
+  const auto matches = [&](const Candidate& candidate) {
+    if (candidate.kind == RuntimeKind::static_copy) return false;
+    if (selection.object) return candidate.object == selection.object;
+    return selection.disk_path && !candidate.object && candidate.path == *selection.disk_path;
+  };
+  const auto found = std::find_if(report.candidates.begin(), report.candidates.end(), matches);
+  if (found == report.candidates.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - report.candidates.begin());
+}
+
+std::string process_title(const ProcessFacts& process) {
+  const auto* command_line = process.command_line.get();
+  if (command_line == nullptr || command_line->empty()) return escape_foreign(process.comm);
+  std::vector<std::string> words = redact_arguments(*command_line);
+  std::string title(trim(join(words, " ")));
+  // An absolute path in front tells less than the program's name.
+  if (title.starts_with('/')) {
+    title.erase(0, title.substr(0, title.find(' ')).rfind('/') + 1);
+  }
+  return escape_foreign(title);
+}
+
+std::string_view name_of(AnswerResult value) {
+  switch (value) {
+    case AnswerResult::ok: return "ok";
+    case AnswerResult::fails: return "fails";
+    case AnswerResult::unproven: return "unproven";
+    case AnswerResult::nothing: return "nothing";
+  }
+  return {};
+}
+
+AnswerResult result_of(const Selection& selection) {
+  if (!selection.error_text.empty() || !selection.missing.empty() ||
+      selection.open == OpenOutcome::fails) {
+    return AnswerResult::fails;
+  }
+  switch (selection.outcome) {
+    case Outcome::unexpected_filename:
+    case Outcome::no_path:
+    case Outcome::multiple:
+    case Outcome::aborts: return AnswerResult::fails;
+    case Outcome::none:
+    case Outcome::not_found:
+    case Outcome::not_applicable: return AnswerResult::nothing;
+    case Outcome::undetermined: return AnswerResult::unproven;
+    case Outcome::selected: break;
+  }
+  const bool opens = selection.open == OpenOutcome::old_object ||
+                     selection.open == OpenOutcome::new_object ||
+                     selection.open == OpenOutcome::loads;
+  // A rule that binds by need (bound 0) is content with a library that opens.
+  const bool complete = selection.missing_known || selection.bound == 0;
+  return opens && complete ? AnswerResult::ok : AnswerResult::unproven;
+}
+
+const Selection* headline_selection(const Report& report) {
+  const auto found = std::find_if(
+      report.selections.begin(), report.selections.end(),
+      [&](const Selection& selection) { return selection.policy == report.headline_policy; });
+  return found == report.selections.end() ? nullptr : &*found;
+}
+
+std::string selection_title(const Report& report, const Selection& selection) {
+  const Consumer* consumer = find_consumer(report, selection.consumer);
+  if (consumer != nullptr && consumer->vintage == selection.policy && !consumer->version.empty()) {
+    return printable(consumer->name + " " + consumer->version);
+  }
+  return printable(selection.title.empty() ? selection.policy : selection.title);
+}
+
+std::string headline_sentence(const Report& report) {
+  if (report.verdict.exit_code == 3) {
+    return printable("Could not decide: " + report.verdict.undecided);
+  }
+  if (leads_with_finding(report)) return printable(report.findings.front().headline);
+  const Selection* selection = headline_selection(report);
+  if (selection == nullptr || report.candidates.empty()) return nothing_found_sentence(report);
+  const Consumer* consumer = find_consumer(report, selection->consumer);
+  std::string who = selection_title(report, *selection);
+  if (selection->current && consumer != nullptr && consumer->vintage != selection->policy) {
+    who = printable(consumer->name) + "'s current rule";
+  }
+  if (!report.headline_note.empty()) who += " (" + printable(report.headline_note) + ")";
+  return who + " " + answer_phrase(report, *selection) + ".";
+}
+
+bool leads_with_finding(const Report& report) {
+  if (report.verdict.exit_code == 3 || report.findings.empty()) return false;
+  const Severity severity = report.findings.front().severity;
+  return severity != Severity::info || severity >= report.verdict.fail_on;
+}
+
+std::vector<std::string> needed_by(const Report& report, const Candidate& candidate) {
+  std::vector<std::string> names;
+  if (!candidate.object || candidate.soname.empty()) return names;
+  const auto shares = std::count_if(
+      report.candidates.begin(), report.candidates.end(), [&](const Candidate& other) {
+        return other.object && other.kind != RuntimeKind::static_copy &&
+               other.soname == candidate.soname;
+      });
+  if (shares > 1) return names;
+  for (const LoadedObject& object : report.snapshot.objects) {
+    const ElfFacts* elf = object.elf.get();
+    if (elf == nullptr) continue;
+    if (std::find(elf->needed.begin(), elf->needed.end(), candidate.soname) != elf->needed.end()) {
+      names.push_back(escape_foreign(base_name(object.path())));
+    }
+  }
+  return names;
+}
+
+std::string candidate_phrase(const Candidate& candidate) {
+  const std::string version =
+      candidate.version.empty() ? std::string() : " " + printable(candidate.version);
+  switch (candidate.kind) {
+    case RuntimeKind::genuine: return "libcudart" + version;
+    case RuntimeKind::stub: return "a stub";
+    case RuntimeKind::shim: return "a shim";
+    case RuntimeKind::stand_in: return "a stand-in";
+    case RuntimeKind::static_copy: return "a static copy" + version;
+    case RuntimeKind::not_a_runtime: return "a file that only has the name";
+    case RuntimeKind::undetermined: return "a library of unknown kind";
+  }
+  return {};
+}
+
+}  // namespace cudart_doctor

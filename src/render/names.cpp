@@ -1,0 +1,152 @@
+// One switch an enumeration: the compiler names a value that has no word.
+#include "render/names.hpp"
+
+namespace cudart_doctor {
+
+std::string_view name_of(Severity value) {
+  switch (value) {
+    case Severity::info: return "info";
+    case Severity::warning: return "warning";
+    case Severity::error: return "error";
+    case Severity::critical: return "critical";
+  }
+  return {};
+}
+
+std::string_view name_of(Owner value) {
+  switch (value) {
+    case Owner::node: return "node";
+    case Owner::image: return "image";
+    case Owner::user: return "user";
+  }
+  return {};
+}
+
+std::string_view name_of(RuntimeKind value) {
+  switch (value) {
+    case RuntimeKind::genuine: return "genuine";
+    case RuntimeKind::stub: return "stub";
+    case RuntimeKind::shim: return "shim";
+    case RuntimeKind::stand_in: return "stand_in";
+    case RuntimeKind::static_copy: return "static_copy";
+    case RuntimeKind::not_a_runtime: return "not_a_runtime";
+    case RuntimeKind::undetermined: return "undetermined";
+  }
+  return {};
+}
+
+std::string_view name_of(CompanionKind value) {
+  switch (value) {
+    case CompanionKind::driver: return "driver";
+    case CompanionKind::driver_compat: return "driver_compat";
+    case CompanionKind::driver_stub: return "driver_stub";
+    case CompanionKind::driver_shim: return "driver_shim";
+    case CompanionKind::driver_broken: return "driver_broken";
+    case CompanionKind::nvrtc: return "nvrtc";
+    case CompanionKind::nvrtc_stub: return "nvrtc_stub";
+    case CompanionKind::nvrtc_shim: return "nvrtc_shim";
+    case CompanionKind::nvml: return "nvml";
+    case CompanionKind::nvml_stub: return "nvml_stub";
+    case CompanionKind::undetermined: return "undetermined";
+  }
+  return {};
+}
+
+std::string_view name_of(Presence value) {
+  switch (value) {
+    case Presence::present: return "present";
+    case Presence::absent: return "absent";
+    case Presence::unknown: return "unknown";
+  }
+  return {};
+}
+
+std::string_view name_of(Outcome value) {
+  switch (value) {
+    case Outcome::selected: return "selected";
+    case Outcome::none: return "none";
+    case Outcome::unexpected_filename: return "unexpected_filename";
+    case Outcome::no_path: return "no_path";
+    case Outcome::not_found: return "not_found";
+    case Outcome::multiple: return "multiple";
+    case Outcome::aborts: return "aborts";
+    case Outcome::undetermined: return "undetermined";
+    case Outcome::not_applicable: return "not_applicable";
+  }
+  return {};
+}
+
+std::string_view name_of(OpenOutcome value) {
+  switch (value) {
+    case OpenOutcome::not_asked: return "not_asked";
+    case OpenOutcome::old_object: return "old_object";
+    case OpenOutcome::fails: return "fails";
+    case OpenOutcome::new_object: return "new_object";
+    case OpenOutcome::loads: return "loads";
+    case OpenOutcome::unknown: return "unknown";
+  }
+  return {};
+}
+
+std::string_view name_of(StepVerdict value) {
+  switch (value) {
+    case StepVerdict::taken: return "taken";
+    case StepVerdict::rejected: return "rejected";
+    case StepVerdict::noted: return "noted";
+  }
+  return {};
+}
+
+std::string_view name_of(Stability value) {
+  switch (value) {
+    case Stability::stable: return "stable";
+    case Stability::order_dependent: return "order_dependent";
+    case Stability::not_by_address: return "not_by_address";
+  }
+  return {};
+}
+
+std::string_view name_of(FileState value) {
+  switch (value) {
+    case FileState::unknown: return "unknown";
+    case FileState::same: return "same";
+    case FileState::deleted: return "deleted";
+    case FileState::replaced: return "replaced";
+    case FileState::differs: return "differs";
+    case FileState::absent: return "absent";
+    case FileState::memory: return "memory";
+  }
+  return {};
+}
+
+std::string_view name_of(ReadRoute value) {
+  switch (value) {
+    case ReadRoute::none: return "none";
+    case ReadRoute::map_files: return "map_files";
+    case ReadRoute::root_path: return "root_path";
+    case ReadRoute::memory: return "memory";
+    case ReadRoute::fixture: return "fixture";
+  }
+  return {};
+}
+
+std::string_view name_of(EnvironmentOrigin value) {
+  switch (value) {
+    case EnvironmentOrigin::at_exec: return "at_exec";
+    case EnvironmentOrigin::live_memory: return "live_memory";
+    case EnvironmentOrigin::fixture: return "fixture";
+  }
+  return {};
+}
+
+std::string_view name_of(SnapshotOrigin value) {
+  switch (value) {
+    case SnapshotOrigin::live: return "live";
+    case SnapshotOrigin::self: return "self";
+    case SnapshotOrigin::bundle: return "bundle";
+    case SnapshotOrigin::fixture: return "fixture";
+  }
+  return {};
+}
+
+}  // namespace cudart_doctor

@@ -1,0 +1,25 @@
+// The words of the JSON report for the model's enumerations: lower_snake, never changed within a
+// schema version.
+#pragma once
+
+#include <string_view>
+
+#include "cudart_doctor/model/report.hpp"
+
+namespace cudart_doctor {
+
+std::string_view name_of(Severity value);
+std::string_view name_of(Owner value);
+std::string_view name_of(RuntimeKind value);
+std::string_view name_of(CompanionKind value);
+std::string_view name_of(Presence value);
+std::string_view name_of(Outcome value);
+std::string_view name_of(OpenOutcome value);
+std::string_view name_of(StepVerdict value);
+std::string_view name_of(Stability value);
+std::string_view name_of(FileState value);
+std::string_view name_of(ReadRoute value);
+std::string_view name_of(EnvironmentOrigin value);
+std::string_view name_of(SnapshotOrigin value);
+
+}  // namespace cudart_doctor

@@ -1,0 +1,214 @@
+// WHO TAKES WHAT: one row a rule, of the consumers that are there.
+#include <algorithm>
+
+#include "cudart_doctor/base/text.hpp"
+#include "render/describe.hpp"
+#include "render/names.hpp"
+#include "render/text_writer.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+constexpr std::size_t kMaxTitle = 26;
+
+struct Row {
+  const Selection* selection = nullptr;
+  std::string title{};
+  std::string where{};   ///< A runtime's letter, or a word.
+  std::string result{};  ///< "ok", "FAIL", "?" or "-"
+  Tone tone = Tone::plain;
+  std::string why{};
+};
+
+std::string where_of(const Report& report, const Selection& selection,
+                     const std::vector<std::string>& refs) {
+  if (const auto index = candidate_of(report, selection)) return refs[*index];
+  switch (selection.outcome) {
+    case Outcome::none:
+    case Outcome::not_found: return "NONE";
+    case Outcome::undetermined: return "?";
+    case Outcome::multiple: return "TWO";
+    case Outcome::selected: return "file";
+    case Outcome::unexpected_filename:
+    case Outcome::no_path:
+    case Outcome::aborts:
+    case Outcome::not_applicable: break;
+  }
+  return "-";
+}
+
+/// The letter of the runtime with this path, else the text in short.
+std::string short_answer(const Report& report, const std::string& answer,
+                         const std::vector<std::string>& refs) {
+  for (std::size_t i = 0; i < report.candidates.size(); ++i) {
+    const Candidate& candidate = report.candidates[i];
+    if (candidate.path == answer && candidate.kind != RuntimeKind::static_copy) return refs[i];
+  }
+  return cut_middle(escape_foreign(base_name(answer)), 30);
+}
+
+std::string outcome_text(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::none: return "no line of maps matches";
+    case Outcome::not_found: return "the loader finds none";
+    case Outcome::unexpected_filename: return "stops at an unexpected file name";
+    case Outcome::no_path: return "the line that matches has no path";
+    case Outcome::multiple: return "two majors open";
+    case Outcome::aborts: return "aborts the process";
+    case Outcome::not_applicable: return "does not apply here";
+    case Outcome::undetermined: return "cannot be decided from outside";
+    case Outcome::selected: break;
+  }
+  return {};
+}
+
+std::string failure_text(const Selection& selection) {
+  if (!selection.missing.empty()) {
+    const std::size_t more = selection.missing.size() - 1;
+    return "undefined symbol: " + escape_foreign(selection.missing.front()) +
+           (more == 0 ? "" : " (and " + std::to_string(more) + " more)");
+  }
+  if (!selection.error_text.empty()) return printable(selection.error_text);
+  if (!selection.open_note.empty()) return printable(selection.open_note);
+  if (selection.open == OpenOutcome::fails) return "cannot be opened";
+  return outcome_text(selection.outcome);
+}
+
+std::string unproven_text(const Report& report, const Selection& selection,
+                          const std::vector<std::string>& refs) {
+  if (selection.outcome == Outcome::undetermined) {
+    std::vector<std::string> between;
+    for (const auto& answer : selection.possible) {
+      between.push_back(short_answer(report, answer, refs));
+    }
+    return between.empty() ? outcome_text(selection.outcome) : "one of " + join(between, ", ");
+  }
+  if (selection.open == OpenOutcome::unknown || selection.open == OpenOutcome::not_asked) {
+    return "whether it opens is not known" +
+           (selection.open_note.empty() ? "" : ": " + printable(selection.open_note));
+  }
+  return "its symbols could not be read";
+}
+
+std::string order_mark(const Report& report, const Selection& selection,
+                       const std::vector<std::string>& refs) {
+  if (selection.stability != Stability::order_dependent) return {};
+  std::vector<std::string> others;
+  for (const auto& answer : selection.other_answers) {
+    others.push_back(short_answer(report, answer, refs));
+  }
+  return others.empty() ? " [order]" : " [order: or " + join(others, ", ") + "]";
+}
+
+Row make_row(const Report& report, const Selection& selection,
+             const std::vector<std::string>& refs) {
+  Row row{.selection = &selection,
+          .title = cut_end(selection_title(report, selection), kMaxTitle),
+          .where = where_of(report, selection, refs)};
+  switch (result_of(selection)) {
+    case AnswerResult::ok:
+      row.result = "ok";
+      row.tone = Tone::good;
+      if (selection.open == OpenOutcome::new_object) row.why = ", but maps a second object";
+      if (selection.open == OpenOutcome::loads) row.why = ", loaded anew from disk";
+      break;
+    case AnswerResult::fails:
+      row.result = "FAIL";
+      row.tone = Tone::bad;
+      row.why = " " + failure_text(selection);
+      break;
+    case AnswerResult::unproven:
+      row.result = "?";
+      row.tone = Tone::notice;
+      row.why = " " + unproven_text(report, selection, refs);
+      break;
+    case AnswerResult::nothing:
+      row.result = "-";
+      row.why = " " + outcome_text(selection.outcome);
+      break;
+  }
+  row.why += order_mark(report, selection, refs);
+  return row;
+}
+
+/// Present consumers in their vintage, the headline's rule, and loader rules that fail, depend on
+/// the order or end elsewhere than the headline.
+bool is_telling(const Report& report, const Selection& selection) {
+  if (selection.policy == report.headline_policy) return true;
+  if (selection.outcome == Outcome::not_applicable) return false;
+  if (selection.presence == Presence::present) return true;
+  if (!selection.consumer.empty() || selection.presence == Presence::absent) return false;
+  const AnswerResult result = result_of(selection);
+  if (result == AnswerResult::nothing) return false;
+  if (result != AnswerResult::ok || selection.stability == Stability::order_dependent) return true;
+  const Selection* headline = headline_selection(report);
+  return headline != nullptr &&
+         candidate_of(report, selection) != candidate_of(report, *headline);
+}
+
+void write_steps(TextWriter& writer, const Selection& selection) {
+  const auto note = [&](std::string_view text) {
+    writer.entry({.before = "   ", .hang = 5}, text);
+  };
+  if (!selection.presence_note.empty()) note("presence: " + printable(selection.presence_note));
+  if (!selection.vintage.empty()) note("vintage: " + printable(selection.vintage));
+  if (!selection.source.empty()) note("source: " + printable(selection.source));
+  for (const Step& step : selection.steps) {
+    note(std::string(name_of(step.verdict)) + " " + escape_foreign(step.subject) + ": " +
+         printable(step.reason));
+  }
+  if (!selection.chosen_text.empty()) note("opens " + escape_foreign(selection.chosen_text));
+  if (!selection.open_note.empty()) note(printable(selection.open_note));
+  if (!selection.error_text.empty()) note("error: " + printable(selection.error_text));
+}
+
+/// Rules that are not shown, and whether one of them would fail if its consumer ran here.
+void write_hidden(TextWriter& writer, const std::vector<const Selection*>& hidden) {
+  if (hidden.empty()) return;
+  const auto failing = static_cast<std::uint64_t>(
+      std::count_if(hidden.begin(), hidden.end(), [](const Selection* selection) {
+        return selection->presence == Presence::unknown &&
+               result_of(*selection) == AnswerResult::fails;
+      }));
+  std::string text = count_of(hidden.size(), "other rule") + " with -v";
+  if (failing != 0) {
+    text += "; " + std::to_string(failing) + " would fail, if its consumer runs here";
+  }
+  writer.entry({.before = " ", .hang = 3}, text);
+}
+
+}  // namespace
+
+void write_answers(TextWriter& writer, const Report& report) {
+  if (report.selections.empty()) return;
+  const auto refs = candidate_refs(report);
+  std::vector<Row> rows;
+  std::vector<const Selection*> hidden;
+  for (const Selection& selection : report.selections) {
+    if (writer.verbose() || is_telling(report, selection)) {
+      rows.push_back(make_row(report, selection, refs));
+    } else {
+      hidden.push_back(&selection);
+    }
+  }
+  std::size_t title_width = 0;
+  std::size_t where_width = 0;
+  for (const Row& row : rows) {
+    title_width = std::max(title_width, display_width(row.title));
+    where_width = std::max(where_width, display_width(row.where));
+  }
+  writer.line("WHO TAKES WHAT");
+  for (const Row& row : rows) {
+    const Lead lead{.before = " " + pad(row.title, title_width) + "  " +
+                              pad(row.where, where_width) + "  ",
+                    .word = row.result,
+                    .tone = row.tone,
+                    .after = row.why.starts_with(' ') ? " " : "",
+                    .hang = title_width + where_width + 5};
+    writer.entry(lead, trim(row.why), 3);
+    if (writer.verbose()) write_steps(writer, *row.selection);
+  }
+  write_hidden(writer, hidden);
+}
+
+}  // namespace cudart_doctor

@@ -1,0 +1,268 @@
+// RUNTIMES and DRIVER of the text report: what is there and what each really is.
+#include <algorithm>
+#include <array>
+
+#include "cudart_doctor/base/text.hpp"
+#include "render/describe.hpp"
+#include "render/text_writer.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+constexpr std::size_t kMaxInstalled = 4;  // Files on disk that are not mapped, unless verbose.
+constexpr std::size_t kMaxNames = 3;      // Missing names, holders of static copies.
+
+struct Tag {
+  std::string_view word;
+  Tone tone = Tone::plain;
+};
+
+Tag tag_of(RuntimeKind kind) {
+  switch (kind) {
+    case RuntimeKind::genuine: return {"REAL", Tone::good};
+    case RuntimeKind::stub: return {"STUB", Tone::bad};
+    case RuntimeKind::shim: return {"SHIM", Tone::bad};
+    case RuntimeKind::stand_in: return {"FAKE", Tone::bad};
+    case RuntimeKind::static_copy: return {"STATIC", Tone::plain};
+    case RuntimeKind::not_a_runtime: return {"NAME", Tone::notice};
+    case RuntimeKind::undetermined: return {"?", Tone::notice};
+  }
+  return {};
+}
+
+std::string hex(std::uint64_t value) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (; value != 0; value >>= 4U) out.insert(out.begin(), kDigits[value & 0xFU]);
+  return out.empty() ? "0" : out;
+}
+
+/// "a, b, c and 4 more"
+std::string enumerate(const std::vector<std::string>& items, std::size_t most) {
+  std::vector<std::string> shown(items.begin(),
+                                 items.begin() + static_cast<std::ptrdiff_t>(
+                                                     std::min(items.size(), most)));
+  std::string out = join(shown, ", ");
+  if (items.size() > most) out += " and " + std::to_string(items.size() - most) + " more";
+  return out;
+}
+
+std::string state_mark(const LoadedObject& object) {
+  switch (object.state) {
+    case FileState::deleted: return "DELETED: its file is gone";
+    case FileState::replaced: return "REPLACED: another file is at the path now";
+    case FileState::differs: return "the path leads to another file here";
+    case FileState::absent: return "nothing is at the path now";
+    case FileState::memory: return "no file: memory only";
+    case FileState::unknown:
+    case FileState::same: break;
+  }
+  return object.marked_deleted ? "marked deleted" : "";
+}
+
+std::string completeness(const Candidate& candidate) {
+  if (!candidate.exports_known) return "its symbols could not be read";
+  if (candidate.kind == RuntimeKind::static_copy) return "";
+  if (candidate.exported == 0) return "exports no runtime name";
+  std::string out;
+  if (candidate.names_asked != 0) {
+    const std::size_t missing = std::min<std::size_t>(candidate.missing.size(),
+                                                      candidate.names_asked);
+    const std::string asked = std::to_string(candidate.names_asked);
+    out = std::to_string(candidate.names_asked - missing) + "/" + asked + " names";
+  } else if (candidate.missing.empty()) {
+    out = "all names";
+  }
+  if (candidate.missing.empty()) return out;
+  std::vector<std::string> names;
+  for (const auto& name : candidate.missing) names.push_back(escape_foreign(name));
+  return (out.empty() ? "" : out + "; ") + "lacks " + enumerate(names, kMaxNames);
+}
+
+std::string details(const Report& report, const Candidate& candidate, bool verbose) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::string text) {
+    if (!text.empty()) parts.push_back(std::move(text));
+  };
+  const LoadedObject* object = object_of(report, candidate.object);
+  if (object != nullptr) add(state_mark(*object));
+  if (object != nullptr && !candidate.loaded) add("mapped as data, not loaded");
+  if (!candidate.label.empty()) add(printable(candidate.label));
+  if (!candidate.version.empty()) {
+    add(printable(candidate.version) +
+        (verbose && !candidate.version_from.empty()
+             ? " (" + printable(candidate.version_from) + ")"
+             : ""));
+  } else if (candidate.kind == RuntimeKind::genuine) {
+    add("version unknown");
+  }
+  add(printable(candidate.package));
+  if (candidate.kind != RuntimeKind::not_a_runtime) add(completeness(candidate));
+  if (candidate.soname_disagrees || candidate.vendored) {
+    add("soname " + escape_foreign(candidate.soname));
+  }
+  std::vector<std::string> users = needed_by(report, candidate);
+  if (!users.empty()) add("needed by " + enumerate(users, verbose ? users.size() : 1));
+  if (parts.empty()) add("nothing further is known");
+  return join(parts, "; ");
+}
+
+/// On disk, genuine and complete: one line is enough.
+bool is_plain_file(const Candidate& candidate) {
+  return !candidate.object && candidate.kind == RuntimeKind::genuine &&
+         !candidate.version.empty() && candidate.version.size() <= 12 && candidate.exports_known && candidate.missing.empty() &&
+         !candidate.soname_disagrees && !candidate.vendored;
+}
+
+void write_candidate(TextWriter& writer, const Report& report, std::size_t index,
+                     const std::string& ref) {
+  const Candidate& candidate = report.candidates[index];
+  const LoadedObject* object = object_of(report, candidate.object);
+  const Tag tag = tag_of(candidate.kind);
+  const std::string where = object != nullptr ? pad(hex(object->lowest), 12) : "not mapped  ";
+  const Lead lead{.before = " " + ref + " ",
+                  .word = std::string(tag.word),
+                  .tone = tag.tone,
+                  .after = pad("", 4 - std::min<std::size_t>(4, tag.word.size())) + "  " + where +
+                           "  "};
+  if (is_plain_file(candidate) && !writer.verbose()) {
+    writer.path_line(lead, escape_foreign(candidate.path), "  " + printable(candidate.version));
+    return;
+  }
+  writer.path_line(lead, escape_foreign(candidate.path), "");
+  writer.labelled("", details(report, candidate, writer.verbose()), 4);
+  if (!writer.verbose()) return;
+  if (object != nullptr) {
+    for (const auto& path : object->paths) {
+      if (path != candidate.path) writer.line("         also " + escape_foreign(path));
+    }
+  }
+  if (candidate.build_id) writer.labelled("", "build-id " + escape_foreign(*candidate.build_id));
+  for (const auto& sign : candidate.evidence) writer.labelled("", "- " + printable(sign));
+}
+
+void write_static_copies(TextWriter& writer, const Report& report) {
+  std::vector<std::string> versions;
+  std::vector<std::string> holders;
+  for (const Candidate& candidate : report.candidates) {
+    if (candidate.kind != RuntimeKind::static_copy) continue;
+    const std::string version =
+        candidate.version.empty() ? "version unknown" : printable(candidate.version);
+    if (std::find(versions.begin(), versions.end(), version) == versions.end()) {
+      versions.push_back(version);
+    }
+    holders.push_back(escape_foreign(base_name(candidate.path)));
+  }
+  if (holders.empty()) return;
+  std::sort(versions.begin(), versions.end());
+  writer.entry({.before = " ", .hang = 3},
+               count_of(holders.size(), "static copy", "static copies") + " (" +
+                   enumerate(versions, kMaxNames) + ") in " +
+                   enumerate(holders, writer.verbose() ? holders.size() : kMaxNames) +
+                   ": private, not selectable");
+}
+
+void write_none_found(TextWriter& writer, const Report& report) {
+  const Snapshot& snapshot = report.snapshot;
+  std::vector<std::string> places = {
+      count_of(snapshot.capture.objects_read, "mapped object") + " by contents"};
+  if (const std::size_t count = snapshot.python.site_directories.size(); count != 0) {
+    places.push_back(count_of(count, "Python directory", "Python directories"));
+  }
+  if (snapshot.loader.cache.is_known()) places.push_back("the loader's cache");
+  writer.labelled("RUNTIMES", "none; searched: " + join(places, ", "));
+}
+
+std::string_view companion_word(CompanionKind kind) {
+  switch (kind) {
+    case CompanionKind::driver:
+    case CompanionKind::nvrtc:
+    case CompanionKind::nvml: return "genuine";
+    case CompanionKind::driver_compat: return "genuine, forward compatibility package";
+    case CompanionKind::driver_stub:
+    case CompanionKind::nvrtc_stub:
+    case CompanionKind::nvml_stub: return "STUB: the toolkit's, for linking only";
+    case CompanionKind::driver_shim: return "SHIM: a part of the API only";
+    case CompanionKind::nvrtc_shim: return "SHIM: forwards to a real one";
+    case CompanionKind::driver_broken: return "BROKEN: only the name of a driver";
+    case CompanionKind::undetermined: return "kind unknown";
+  }
+  return {};
+}
+
+bool is_genuine(CompanionKind kind) {
+  return kind == CompanionKind::driver || kind == CompanionKind::nvrtc ||
+         kind == CompanionKind::nvml || kind == CompanionKind::driver_compat;
+}
+
+bool is_driver(CompanionKind kind) {
+  return kind == CompanionKind::driver || kind == CompanionKind::driver_compat ||
+         kind == CompanionKind::driver_stub || kind == CompanionKind::driver_shim ||
+         kind == CompanionKind::driver_broken;
+}
+
+std::string companion_text(const Companion& companion) {
+  const std::string version = printable(companion.version);
+  std::string out = escape_foreign(base_name(companion.path));
+  if (!version.empty() && out.find(version) == std::string::npos) out += " " + version;
+  out.append(", ").append(companion_word(companion.kind));
+  if (!companion.loaded) out += companion.object ? ", mapped as data" : ", on disk, not mapped";
+  return out;
+}
+
+}  // namespace
+
+void write_runtimes(TextWriter& writer, const Report& report) {
+  const bool order_matters =
+      std::any_of(report.findings.begin(), report.findings.end(),
+                  [](const Finding& finding) { return finding.id == "RT07"; });
+  if (report.candidates.empty()) {
+    write_none_found(writer, report);
+    return;
+  }
+  writer.line(order_matters ? "RUNTIMES in address order; another start may differ (RT07)"
+                            : "RUNTIMES in address order");
+  const auto refs = candidate_refs(report);
+  std::size_t installed = 0;
+  for (std::size_t i = 0; i < report.candidates.size(); ++i) {
+    const Candidate& candidate = report.candidates[i];
+    const bool is_static = candidate.kind == RuntimeKind::static_copy;
+    if (is_static && !writer.verbose()) continue;
+    if (!candidate.object && ++installed > kMaxInstalled && !writer.verbose()) continue;
+    write_candidate(writer, report, i, refs[i]);
+  }
+  if (installed > kMaxInstalled && !writer.verbose()) {
+    writer.line(" " + std::to_string(installed - kMaxInstalled) +
+                " more installed, not mapped: -v");
+  }
+  write_static_copies(writer, report);
+}
+
+void write_companions(TextWriter& writer, const Report& report) {
+  std::vector<std::string> lines;
+  for (const Companion& companion : report.companions) {
+    // A genuine NVRTC or NVML is no news; nor is a driver that another one beats.
+    const bool telling = companion.loaded ? is_driver(companion.kind) || !is_genuine(companion.kind)
+                                          : is_driver(companion.kind);
+    if (telling || writer.verbose()) lines.push_back(companion_text(companion));
+  }
+  if (const auto* module = report.snapshot.host.kernel_module.get()) {
+    const std::string text = "kernel module " + escape_foreign(*module);
+    if (lines.empty()) {
+      lines.push_back(text);
+    } else {
+      lines.front() += "; " + text;
+    }
+  }
+  constexpr std::size_t kMaxCompanions = 4;
+  const std::size_t shown =
+      writer.verbose() ? lines.size() : std::min(lines.size(), kMaxCompanions);
+  for (std::size_t i = 0; i < shown; ++i) {
+    writer.labelled(i == 0 ? "DRIVER" : "", lines[i], 2);
+  }
+  if (shown < lines.size()) {
+    writer.labelled("", std::to_string(lines.size() - shown) + " more with -v");
+  }
+}
+
+}  // namespace cudart_doctor

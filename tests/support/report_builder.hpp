@@ -1,0 +1,33 @@
+// Reports put together by hand for the tests of the renderers.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cudart_doctor/model/report.hpp"
+
+namespace cudart_doctor::testing {
+
+/// FlashInfer would take TileLang's shim: the incident that the text report was drawn for.
+Report critical_report();
+/// One genuine runtime, nothing wrong, no consumer found.
+Report healthy_report();
+/// "Self": the environment alone, with a mixed-major warning.
+Report environment_report();
+/// No permission: exit 3.
+Report unreadable_report();
+/// Read completely, and nothing of CUDA in it.
+Report empty_report();
+/// Replaced, deleted and static copies, many installed files, companions of every sort.
+Report crowded_report();
+/// Every foreign text is `text`, every sentence embeds it escaped.
+Report hostile_report(const std::string& text);
+
+/// Texts that a terminal or a parser must never see raw.
+std::vector<std::string> nasty_texts();
+
+/// All of the above with a name that is fit for a file.
+std::vector<std::pair<std::string, Report>> all_reports();
+
+}  // namespace cudart_doctor::testing

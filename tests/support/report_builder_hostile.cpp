@@ -1,0 +1,106 @@
+// A report in which every foreign text attacks the reader.
+#include "cudart_doctor/base/text.hpp"
+#include "support/report_builder.hpp"
+#include "support/report_parts.hpp"
+
+namespace cudart_doctor::testing {
+
+std::vector<std::string> nasty_texts() {
+  return {std::string(4096, 'x'),
+          "/" + std::string(4000, 'y') + "/libcudart.so.12",
+          [] {
+            std::string deep;
+            for (int i = 0; i < 400; ++i) deep += "/directory";
+            return deep + "/libcudart.so.12";
+          }(),
+          std::string(2000, ' ') + "/a b/libcudart.so.12 (deleted)",
+          "/\x1b[31m/\x1b]0;owned\x07/libcudart.so.12",
+          std::string("/nul\0inside", 11),
+          "/line\nbreak\r\n/tab\t/libcudart.so.12",
+          "/right-to-left \xe2\x80\xae/12.os.tradubil",
+          "/not utf-8 \xff\xfe\xc0\xaf\xed\xa0\x80/libcudart.so.12",
+          "/c1 \xc2\x9b" "31m/libcudart.so.12",
+          std::string(300, '\x01'),
+          "/\xe4\xbd\xa0\xe5\xa5\xbd/" + [] {
+            std::string wide;
+            for (int i = 0; i < 200; ++i) wide += "\xe4\xbd\xa0";
+            return wide;
+          }(),
+          "\\x1b[31m \\",
+          ""};
+}
+
+Report hostile_report(const std::string& text) {
+  Report report = base_report();
+  Snapshot& snapshot = report.snapshot;
+  const std::string sentence = "seen at " + escape_foreign(text) + " and not elsewhere";
+  snapshot.process.comm = text;
+  snapshot.process.command_line = Fact<std::vector<std::string>>::known({text, text});
+  snapshot.process.executable = Fact<std::string>::known(text);
+  snapshot.process.libc = text;
+  snapshot.process.namespaces = {{text, 1}};
+  snapshot.host.name = text;
+  snapshot.host.kernel = text;
+  snapshot.host.kernel_module = Fact<std::string>::known(text);
+  snapshot.environment = Fact<Environment>::known(
+      {.note = sentence, .variables = {{"LD_PRELOAD", text}, {"CUDA_" + text, text}}});
+  snapshot.self_notes = {sentence};
+  snapshot.python.site_directories = {text};
+  snapshot.python.unread_directories = {sentence};
+  snapshot.capture.unread = {sentence, sentence};
+  snapshot.capture.notes = {sentence};
+  snapshot.maps.odd_lines = 1;
+  snapshot.maps.first_odd_line = text;
+  Candidate& runtime = add_runtime(report, RuntimeKind::shim, text, 0x7f1a10000000);
+  runtime.label = sentence;
+  runtime.package = sentence;
+  runtime.soname = text;
+  runtime.soname_disagrees = true;
+  runtime.version = text;
+  runtime.missing = {text, text};
+  runtime.build_id = text;
+  runtime.evidence = {sentence};
+  LoadedObject& object = snapshot.objects.front();
+  object.paths = {text, text + "2"};
+  object.state_note = sentence;
+  ElfFacts facts;
+  facts.needed = {text};
+  object.elf = Fact<ElfFacts>::known(facts);
+  add_runtime(report, RuntimeKind::static_copy, text, 0x7f1a20000000).version = text;
+  add_installed(report, text, text);
+  Companion companion = driver(report);
+  companion.path = text;
+  companion.version = text;
+  companion.evidence = {sentence};
+  report.companions.push_back(companion);
+  add_consumer(report, {.id = "vllm", .name = text, .version = text, .vintage = "vllm-legacy"});
+  Selection& selection = add_selection(report, "vllm-legacy", text, 0);
+  selection.error_text = sentence;
+  selection.stability = Stability::order_dependent;
+  selection.other_answers = {text};
+  selection.steps.front().reason = sentence;
+  selection.presence_note = sentence;
+  report.selections.push_back(selection);
+  report.selections.back().consumer.clear();
+  snapshot.link_map = Fact<std::vector<LinkNamespace>>::known(
+      {{.id = 0, .entries = {{.name = text, .object = 0}}, .note = sentence}});
+  report.headline_policy = "vllm-legacy";
+  report.headline_note = sentence;
+  report.findings = {{.id = "RT04",
+                      .slug = "lookalike-selected",
+                      .severity = Severity::critical,
+                      .owner = Owner::image,
+                      .headline = sentence,
+                      .effect = sentence,
+                      .evidence = {sentence, sentence, sentence},
+                      .fixes = {sentence, sentence},
+                      .no_help = {sentence},
+                      .consumer = sentence}};
+  report.findings.push_back(report.findings.front());
+  report.verdict.worst = Severity::critical;
+  report.verdict.exit_code = 1;
+  report.verdict.undecided = sentence;
+  return report;
+}
+
+}  // namespace cudart_doctor::testing

@@ -1,0 +1,256 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/render/render.hpp"
+#include "support/catch.hpp"
+#include "support/report_builder.hpp"
+
+using namespace cudart_doctor;
+using namespace cudart_doctor::testing;
+
+namespace {
+
+std::string text_of(const Report& report) { return render_text(report, {}); }
+
+std::string verbose_text_of(const Report& report) { return render_text(report, {.verbose = true}); }
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (const auto line : split(text, '\n')) lines.emplace_back(line);
+  REQUIRE(lines.back().empty());  // The text ends with LF.
+  lines.pop_back();
+  return lines;
+}
+
+/// Columns, counted without the renderer's own arithmetic: code points, CJK ideographs twice.
+std::size_t columns(std::string_view line) {
+  std::size_t count = 0;
+  for (const char letter : line) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if ((byte & 0xC0U) == 0x80) continue;
+    count += byte >= 0xE4 && byte <= 0xE9 ? 2 : 1;
+  }
+  return count;
+}
+
+/// Everything that must not reach a terminal from outside.
+void check_harmless(const std::string& text) {
+  CHECK(std::none_of(text.begin(), text.end(), [](char letter) {
+    const auto byte = static_cast<unsigned char>(letter);
+    return (byte < 0x20 && byte != '\n') || byte == 0x7f;
+  }));
+  for (const std::string_view sequence : {"\xe2\x80\xae", "\xc2\x9b", "\xe2\x80\xa8"}) {
+    CHECK(text.find(sequence) == std::string::npos);
+  }
+  // dump() refuses anything that is no UTF-8.
+  CHECK_NOTHROW(nlohmann::json(text).dump());
+}
+
+bool has_line(const std::string& text, const std::string& line) {
+  return text.find("\n" + line + "\n") != std::string::npos || text.starts_with(line + "\n");
+}
+
+}  // namespace
+
+TEST_CASE("the report gives the answer, its meaning, the owner and the remedy, in this order") {
+  const auto lines = lines_of(text_of(critical_report()));
+  const std::vector<std::string> expected = {
+      "CRITICAL RT04  pid 4121 sglang::scheduler_TP0  node gpu-17",
+      "FlashInfer would take TileLang's stub for the CUDA runtime.",
+      "EFFECT   once bound: fused and custom all-reduce off until restart",
+      "OWNER    image, not node: do not drain",
+      "FIX      1 tilelang >= 0.1.12, or FlashInfer with #5198",
+      "         2 restart all ranks",
+      "NO HELP  VLLM_CUDART_SO_PATH: not read by this consumer",
+      "",
+      "RUNTIMES in address order; another start may differ (RT07)",
+      " A SHIM  7f1a10000000  /opt/.../site-packages/tilelang/lib/libcudart_stub.so",
+      "         TileLang shim; tilelang 0.1.11; 9/10 names; lacks cudaDeviceReset",
+      " B REAL  7f1a30000000  /opt/venv/lib/.../nvidia/cuda_runtime/lib/libcudart.so.12",
+      "         12.8; 10/10 names; needed by libtorch_cuda.so",
+      "WHO TAKES WHAT",
+      " FlashInfer 0.6.14  A  FAIL undefined symbol: cudaDeviceReset [order: or B]",
+      " SGLang 0.5.9       B  ok",
+      " PyTorch 2.11       B  ok",
+      "READ     412 of 412 objects; environment as of exec; 2026-09-30T03:12:45Z",
+      "EXIT 1   1 critical, 1 warning; 1 at or above --fail-on error"};
+  auto position = lines.begin();
+  for (const auto& line : expected) {
+    INFO(line);
+    position = std::find(position, lines.end(), line);
+    REQUIRE(position != lines.end());
+  }
+  CHECK(lines.size() <= 40);
+  CHECK(lines.front() == expected.front());
+  CHECK(lines.back() == expected.back());
+}
+
+TEST_CASE("no line is wider than 80 columns, whatever the target shows") {
+  for (const auto& [name, report] : all_reports()) {
+    for (const auto& line : lines_of(text_of(report))) {
+      INFO(name << ": " << line);
+      CHECK(columns(line) <= 80);
+    }
+  }
+}
+
+TEST_CASE("foreign bytes reach no output raw") {
+  for (const auto& [name, report] : all_reports()) {
+    INFO(name);
+    check_harmless(text_of(report));
+    check_harmless(verbose_text_of(report));
+    check_harmless(render_json(report));
+  }
+}
+
+TEST_CASE("an escape is whole or not there") {
+  for (const bool verbose : {false, true}) {
+    std::string text =
+        render_text(hostile_report(std::string(300, '\x01')), {.verbose = verbose});
+    for (std::size_t at = text.find('\\'); at != std::string::npos; at = text.find('\\', at + 1)) {
+      REQUIRE(text.substr(at, 4) == "\\x01");
+    }
+  }
+}
+
+TEST_CASE("what foreign text can do to the length of the report is bounded") {
+  for (const auto& text : nasty_texts()) {
+    CHECK(lines_of(text_of(hostile_report(text))).size() < 100);
+  }
+}
+
+TEST_CASE("our own words are ASCII") {
+  for (const auto& report : {critical_report(), healthy_report(), environment_report(),
+                             unreadable_report(), empty_report(), crowded_report()}) {
+    const std::string text = verbose_text_of(report);
+    CHECK(std::all_of(text.begin(), text.end(),
+                      [](char letter) { return static_cast<unsigned char>(letter) < 0x80; }));
+  }
+}
+
+TEST_CASE("the same report gives the same bytes") {
+  for (const auto& [name, report] : all_reports()) {
+    INFO(name);
+    const Report copy = report;
+    CHECK(text_of(report) == text_of(copy));
+    CHECK(verbose_text_of(report) == verbose_text_of(copy));
+    CHECK(render_json(report) == render_json(copy));
+  }
+}
+
+TEST_CASE("colour adds SGR sequences and changes nothing else") {
+  const Report report = crowded_report();
+  std::string colored = render_text(report, {.color = Color::on});
+  CHECK(colored.find("\x1b[1;31mCRITICAL\x1b[0m") == 0);
+  CHECK_THAT(colored, ContainsSubstring(" B \x1b[32mREAL\x1b[0m  "));
+  for (std::size_t at = colored.find('\x1b'); at != std::string::npos; at = colored.find('\x1b')) {
+    colored.erase(at, colored.find('m', at) - at + 1);
+  }
+  CHECK(colored == text_of(report));
+}
+
+TEST_CASE("a healthy process is answered by what the headline's rule takes") {
+  const std::string text = text_of(healthy_report());
+  CHECK(text.starts_with("OK  pid 4121 python3 -m sglang.launch_server --api-key [red"));
+  CHECK_THAT(text, ContainsSubstring("SGLang's current rule (assumed: no consumer was found) takes "
+                                     "A: libcudart 12.8,\ncomplete.\n"));
+  CHECK(has_line(text, "EXIT 0   no finding"));
+  CHECK(text.find("s3cr3t") == std::string::npos);
+}
+
+TEST_CASE("an environment is not called a process") {
+  const std::string text = text_of(environment_report());
+  CHECK(has_line(text, "WARNING RT06  environment only: no program was started  node gpu-17"));
+  CHECK(text.find("pid") == std::string::npos);
+  CHECK(has_line(text, "LOADED   libcudart.so.12, found through LD_LIBRARY_PATH entry 1"));
+  CHECK(has_line(text, " B REAL  not mapped    /opt/venv/lib/.../nvidia/cu13/lib/libcudart.so.13"
+                       "  13.0"));
+  CHECK(has_line(text, " loader, libcudart.so.13  B  ok, loaded anew from disk"));
+  CHECK(has_line(text, "EXIT 0   1 warning; none at or above --fail-on error"));
+}
+
+TEST_CASE("what could not be read is neither ok nor absent") {
+  const std::string text = text_of(unreadable_report());
+  CHECK(text.starts_with("UNDECIDED  pid 4121 "));
+  CHECK(has_line(text, " vLLM after #47586  A  ? whether it opens is not known"));
+  CHECK(has_line(text, "UNSEEN   31 objects unread; the first: "
+                       "/usr/local/cuda/lib64/libcudart.so.12:"));
+  CHECK(has_line(text, "         environment, load order, executable: permission denied"));
+  CHECK(has_line(text, "READ     0 of 31 objects; environment unknown; 2026-09-30T03:12:45Z"));
+  CHECK(has_line(text, "EXIT 3   could not decide"));
+  CHECK(text_of(Report{}).find("nothing is mapped") == std::string::npos);
+}
+
+TEST_CASE("an opened library with unread symbols is not ok") {
+  Report report = healthy_report();
+  report.selections.front().missing_known = false;
+  const std::string text = text_of(report);
+  CHECK_THAT(text, ContainsSubstring("not proven"));
+  CHECK(has_line(text, " SGLang after #30870  A  ? its symbols could not be read"));
+}
+
+TEST_CASE("nothing found is said, with what was searched") {
+  const std::string text = text_of(empty_report());
+  CHECK(has_line(text,
+                 "No CUDA runtime was found, under any name: nothing is mapped or installed."));
+  CHECK(has_line(text,
+                 "RUNTIMES none; searched: 3 mapped objects by contents, the loader's cache"));
+}
+
+TEST_CASE("a finding that fails is never headed OK") {
+  Report report = healthy_report();
+  report.findings = critical_report().findings;
+  report.findings.erase(report.findings.begin());
+  report.findings.front().severity = Severity::info;
+  CHECK(text_of(report).starts_with("OK  "));
+  CHECK_THAT(text_of(report), ContainsSubstring("\nFINDINGS\n INFO RT07  "));
+  report.verdict.fail_on = Severity::info;
+  report.verdict.exit_code = 1;
+  CHECK(text_of(report).starts_with("INFO RT07  "));
+}
+
+TEST_CASE("an assumed rule is named as such beside its finding") {
+  Report report = critical_report();
+  CHECK(text_of(report).find("RULE ") == std::string::npos);
+  report.selections.front().presence = Presence::unknown;
+  report.headline_note = "assumed: no consumer was found";
+  CHECK(has_line(text_of(report), "RULE     FlashInfer 0.6.14; assumed: no consumer was found"));
+}
+
+TEST_CASE("absent consumers have no row; unknown ones that would fail are counted") {
+  Report report = critical_report();
+  CHECK(text_of(report).find("vLLM before #47586") == std::string::npos);
+  CHECK(has_line(text_of(report), " 1 other rule with -v"));
+  CHECK_THAT(verbose_text_of(report), ContainsSubstring("\n vLLM before #47586  A  FAIL"));
+  report.selections.back().presence = Presence::unknown;
+  CHECK(has_line(text_of(report),
+                 " 1 other rule with -v; 1 would fail, if its consumer runs here"));
+}
+
+TEST_CASE("deleted, replaced and static runtimes and those on disk are told apart") {
+  const std::string text = text_of(crowded_report());
+  CHECK_THAT(text, ContainsSubstring("DELETED: its file is gone; 12.8"));
+  CHECK_THAT(text, ContainsSubstring("REPLACED: another file is at the path now"));
+  CHECK_THAT(text, ContainsSubstring(" F NAME  7f1a80000000  /data/libcudart/model.bin\n"
+                                     "         mapped as data, not loaded\n"));
+  CHECK_THAT(text, ContainsSubstring(" E STUB  "));
+  CHECK(has_line(text, " 3 more installed, not mapped: -v"));
+  CHECK_THAT(text, ContainsSubstring(" 4 static copies (12.8, 13.0) in libcublas.so.13, "
+                                     "libnccl.so.2,\n   libcusparse.so.12 and 1 more: private, "
+                                     "not selectable\n"));
+  // Two mapped runtimes share the soname: nobody can tell whose user it is.
+  CHECK(text.find("needed by") == std::string::npos);
+  CHECK(has_line(text, "         static runtimes in 37 other objects: not searched (--deep)"));
+  CHECK(has_line(text, " 5 more findings with -v"));
+}
+
+TEST_CASE("verbose shows whole paths, evidence and the steps of every rule") {
+  const std::string text = verbose_text_of(critical_report());
+  CHECK_THAT(text, ContainsSubstring(
+                       " A SHIM  7f1a10000000  "
+                       "/opt/venv/lib/python3.12/site-packages/tilelang/lib/libcudart_stub.so\n"));
+  CHECK_THAT(text, ContainsSubstring("         - version node libcudart.so.12\n"));
+  CHECK_THAT(text, ContainsSubstring("first line whose file name matches"));
+  CHECK_THAT(text, ContainsSubstring("error: AttributeError:"));
+}

@@ -1,0 +1,29 @@
+// Writes every report of the builder as JSON, and the schema, into the folder given; with "text"
+// behind it the text reports. Input of the schema test, and a look at the output for people.
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include "cudart_doctor/render/render.hpp"
+#include "support/report_builder.hpp"
+
+using namespace cudart_doctor;
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::cerr << "usage: write_reports FOLDER [text|verbose]\n";
+    return 2;
+  }
+  const std::string folder = std::string(argv[1]) + "/";
+  const std::string form = argc > 2 ? argv[2] : "json";
+  std::ofstream(folder + "schema.json") << json_schema();
+  for (const auto& [name, report] : testing::all_reports()) {
+    if (form == "json") {
+      std::ofstream(folder + name + ".report.json") << render_json(report);
+    } else {
+      std::ofstream(folder + name + ".txt")
+          << render_text(report, {.verbose = form == "verbose"});
+    }
+  }
+  return 0;
+}
