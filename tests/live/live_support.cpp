@@ -107,15 +107,17 @@ std::string Victim::tell(const std::string& verb, const std::string& argument) {
 }
 
 CaptureRules rules() {
-  CaptureRules result;
-  result.plan = [](const ElfFacts& elf, std::string_view) {
-    return ScanPlan{elf.exports_api, elf.exports_api, false};
-  };
-  result.is_cuda_name = [](std::string_view path) {
+  const auto is_cuda_name = [](std::string_view path) {
     const auto name = path.substr(path.rfind('/') + 1);
     return name.find("cudart") != std::string_view::npos ||
            name.find("libcuda") != std::string_view::npos;
   };
+  CaptureRules result;
+  result.plan = [is_cuda_name](const ElfFacts&, std::string_view path) {
+    const bool suspect = is_cuda_name(path);
+    return ScanPlan{suspect, suspect, false};
+  };
+  result.is_cuda_name = is_cuda_name;
   return result;
 }
 

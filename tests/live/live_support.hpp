@@ -53,7 +53,7 @@ class Victim {
   int answers_ = -1;
 };
 
-/// Walks and searches everything that exports runtime names; CUDA names as usual.
+/// Walks and searches what is named like a CUDA library.
 cudart_doctor::CaptureRules rules();
 cudart_doctor::Result<cudart_doctor::Snapshot> capture(pid_t pid);
 

@@ -32,6 +32,13 @@ void become_nobody() {
   if (::setgroups(0, nullptr) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) ::_exit(126);
 }
 
+WorkResult work_result(std::string output, int code) {
+  WorkResult result;
+  result.output = std::move(output);
+  result.code = code;
+  return result;
+}
+
 }  // namespace
 
 TEST_CASE("root sees another user's process") {
@@ -49,8 +56,9 @@ TEST_CASE("another user is refused, with what would be needed") {
   auto result = run_supervised({}, [&](Progress&) {
     become_nobody();
     auto snapshot = capture(victim.pid());
-    if (snapshot) return WorkResult{"captured", 0};
-    return WorkResult{snapshot.error().message, static_cast<int>(snapshot.error().kind)};
+    return snapshot ? work_result("captured", 0)
+                    : work_result(snapshot.error().message,
+                                  static_cast<int>(snapshot.error().kind));
   });
   REQUIRE(result);
   CHECK(result->code == static_cast<int>(ErrorKind::permission));
@@ -67,16 +75,17 @@ TEST_CASE("without the right to map_files the path is read, and a deleted file's
     Victim victim;
     if (victim.tell("dlopen", kept) != "ready" || victim.tell("dlopen", removed) != "ready" ||
         ::unlink(removed.c_str()) != 0) {
-      return WorkResult{"not set up", 1};
+      return work_result("not set up", 1);
     }
-    auto snapshot = capture(victim.pid());
-    return snapshot ? WorkResult{pack_snapshot(*snapshot), 0}
-                    : WorkResult{snapshot.error().message, 1};
+    auto captured = capture(victim.pid());
+    if (!captured) return work_result(captured.error().message, 1);
+    auto written = write_bundle(*captured, scratch.path("bundle"));
+    return written ? work_result("", 0) : work_result(written.error().message, 1);
   });
   REQUIRE(result);
   INFO(result->output);
   REQUIRE(result->code == 0);
-  auto snapshot = unpack_snapshot(result->output);
+  auto snapshot = read_bundle(scratch.path("bundle"));
   REQUIRE(snapshot);
   const auto* path = object_at(*snapshot, kept);
   REQUIRE(path != nullptr);

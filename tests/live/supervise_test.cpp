@@ -13,9 +13,16 @@ using std::chrono::milliseconds;
 
 TEST_CASE("a child's output and code come back whole") {
   const std::string large(5u << 20, 'x');
-  auto result = run_supervised({}, [&](Progress&) { return WorkResult{large, -3}; });
+  auto result = run_supervised({}, [&](Progress&) {
+    WorkResult work;
+    work.output = large;
+    work.message = "a note";
+    work.code = -3;
+    return work;
+  });
   REQUIRE(result);
   CHECK(result->output == large);
+  CHECK(result->message == "a note");
   CHECK(result->code == -3);
 }
 
@@ -58,7 +65,7 @@ TEST_CASE("a path longer than the shared page is cut, not written past its end")
   const std::string path(100000, 'p');
   auto result = supervisor.run({}, [&](Progress& progress) {
     progress.set(std::string(1000, 's'), path);
-    return WorkResult{"done", 0};
+    return WorkResult{};
   });
   REQUIRE(result);
   CHECK(supervisor.last_step().path == path.substr(0, 4096));
