@@ -1,6 +1,5 @@
 // Snapshot to bundle JSON and back; pure.
 #include <algorithm>
-#include <cstring>
 
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/collect/bundle.hpp"
@@ -81,26 +80,6 @@ Result<Snapshot> snapshot_from_json(std::string_view json, std::string maps_text
     return fail(ErrorKind::malformed, shown + ": " + *bad);
   }
   return snapshot;
-}
-
-std::string pack_snapshot(const Snapshot& snapshot) {
-  const std::string json = snapshot_to_json(snapshot);
-  const std::uint64_t size = json.size();
-  std::string packed(sizeof size, '\0');
-  std::memcpy(packed.data(), &size, sizeof size);
-  return packed + json + snapshot.maps.text;
-}
-
-Result<Snapshot> unpack_snapshot(std::string_view packed) {
-  constexpr std::string_view kName = "result of the inspection";
-  std::uint64_t size = 0;
-  if (packed.size() < sizeof size) {
-    return fail(ErrorKind::malformed, std::string(kName) + ": ends early");
-  }
-  std::memcpy(&size, packed.data(), sizeof size);
-  packed.remove_prefix(sizeof size);
-  if (size > packed.size()) return fail(ErrorKind::malformed, std::string(kName) + ": ends early");
-  return snapshot_from_json(packed.substr(0, size), std::string(packed.substr(size)), kName);
 }
 
 }  // namespace cudart_doctor

@@ -73,6 +73,16 @@ void add_dynamic_facts(elf::ImageBytes& image, const elf::Dynamic& dynamic, ElfF
   }
 }
 
+/// Notes and what section headers add to them.
+void add_note_facts(elf::ImageBytes& image, ElfFacts& facts) {
+  elf::Notes notes = elf::read_notes(image, facts.damage);
+  elf::SectionFacts sections = elf::read_sections(image, facts.damage);
+  facts.device_code_sections = sections.device_code;
+  facts.compat_note = notes.compat_text ? notes.compat_text : sections.compat_text;
+  facts.build_id = notes.build_id ? notes.build_id : sections.build_id;
+  if (notes.cut && !facts.build_id) facts.damage.emplace_back("a note is cut");
+}
+
 /// Keeps the first of equal sentences: a lie repeated 4,096 times is one lie.
 void drop_repeated(std::vector<std::string>& sentences) {
   std::vector<std::string> kept;
@@ -125,16 +135,11 @@ ElfFacts ElfReader::read_facts() {
   facts.version_base = versions.base;
   facts.version_definitions = versions.definitions;
   facts.version_needs = versions.needs;
-  elf::Notes notes = elf::read_notes(image, facts.damage);
-  facts.build_id = std::move(notes.build_id);
-  facts.compat_note = std::move(notes.compat_text);
+  add_note_facts(image, facts);
   facts.exports_api = std::any_of(
       kTellingNames.begin(), kTellingNames.end(), [&](const elf::HashedName& name) {
         return elf::find_symbol(image, state_->dynamic, name).has_value();
       });
-  elf::SectionFacts sections = elf::read_sections(image, facts.damage);
-  facts.device_code_sections = sections.device_code;
-  if (!facts.compat_note) facts.compat_note = std::move(sections.compat_text);
   if (image.read_error()) facts.damage.push_back("read failed: " + image.read_error()->message);
   drop_repeated(facts.damage);
   return facts;

@@ -88,7 +88,7 @@ Notes read_notes(ImageBytes& image, std::vector<std::string>& damage) {
       damage.emplace_back("notes lie past the end");
       continue;
     }
-    if (!parse_notes(bytes, segment.align, notes)) damage.emplace_back("a note is cut");
+    if (!parse_notes(bytes, segment.align, notes)) notes.cut = true;
   }
   return notes;
 }

@@ -14,6 +14,7 @@ namespace cudart_doctor::elf {
 struct Notes {
   std::optional<std::string> build_id;     ///< Lower-case hexadecimal.
   std::optional<std::string> compat_text;  ///< JSON.
+  bool cut = false;                        ///< An entry did not fit.
 };
 
 /// Reads all PT_NOTE segments, 64 KiB of them at most.

@@ -11,6 +11,7 @@ namespace cudart_doctor::elf {
 namespace {
 
 constexpr std::string_view kCompatSection = ".note.cuda.fwd_compatibility";
+constexpr std::string_view kBuildIdSection = ".note.gnu.build-id";
 
 struct Section {
   std::uint32_t name = 0;
@@ -85,20 +86,21 @@ bool is_device_code(std::string_view name) {
          name.starts_with("__nv_relfatbin");
 }
 
-std::optional<std::string> read_compat(ImageBytes& image, const Section& section,
-                                       std::vector<std::string>& damage) {
+Notes read_note_section(ImageBytes& image, const Section& section,
+                        std::vector<std::string>& damage) {
+  Notes notes;
   if (section.size > kMaxNoteBytes) {
-    damage.emplace_back("compatibility note is larger than 64 KiB");
-    return std::nullopt;
+    damage.emplace_back("notes are larger than 64 KiB");
+    return notes;
   }
   std::vector<std::byte> bytes(section.size);
-  Notes notes;
   if (image.read(section.offset, bytes) != bytes.size()) {
-    damage.emplace_back("compatibility note lies past the end");
-  } else if (!parse_notes(bytes, section.alignment, notes) && !notes.compat_text) {
-    damage.emplace_back("compatibility note is cut");
+    damage.emplace_back("notes lie past the end");
+    return notes;
   }
-  return notes.compat_text;
+  const bool whole = parse_notes(bytes, section.alignment, notes);
+  if (!whole && !notes.compat_text && !notes.build_id) damage.emplace_back("a note is cut");
+  return notes;
 }
 
 }  // namespace
@@ -113,7 +115,9 @@ SectionFacts read_sections(ImageBytes& image, std::vector<std::string>& damage) 
     const std::string_view name = table->name(section);
     if (is_device_code(name)) facts.device_code = true;
     if (name == kCompatSection && !facts.compat_text) {
-      facts.compat_text = read_compat(image, section, damage);
+      facts.compat_text = read_note_section(image, section, damage).compat_text;
+    } else if (name == kBuildIdSection && !facts.build_id) {
+      facts.build_id = read_note_section(image, section, damage).build_id;
     }
   }
   return facts;

@@ -12,6 +12,9 @@ namespace cudart_doctor::elf {
 struct SectionFacts {
   std::optional<bool> device_code;         ///< Fat-binary sections; nothing where not readable.
   std::optional<std::string> compat_text;  ///< From .note.cuda.fwd_compatibility.
+  /// From .note.gnu.build-id: patchelf moves that section to the end of the file and leaves
+  /// PT_NOTE pointing at the old place, which it overwrites.
+  std::optional<std::string> build_id;
 };
 
 /// Looks through the names of a file's sections. Memory images have none.

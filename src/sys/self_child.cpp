@@ -40,7 +40,7 @@ constexpr std::size_t kMaxReply = 1u << 20;
       ::dup2(to, kSelfReplyFd) < 0) {
     ::_exit(kNotStarted);
   }
-  const char* const arguments[] = {"cudart-doctor", kSelfTargetArgument, nullptr};
+  const char* const arguments[] = {"cudart-doctor", kSelfTargetArgument.data(), nullptr};
   ::execv(executable.c_str(), const_cast<char* const*>(arguments));
   ::_exit(kNotStarted);
 }

@@ -34,9 +34,4 @@ std::string snapshot_to_json(const Snapshot& snapshot);
 Result<Snapshot> snapshot_from_json(std::string_view json, std::string maps_text,
                                     std::string_view file);
 
-/// Both parts in one text, for the pipe from a capturing child to its parent. Pure.
-std::string pack_snapshot(const Snapshot& snapshot);
-/// Errors: malformed.
-Result<Snapshot> unpack_snapshot(std::string_view packed);
-
 }  // namespace cudart_doctor

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cudart_doctor/base/result.hpp"
@@ -14,7 +15,7 @@
 namespace cudart_doctor {
 
 /// The hidden argument by which main() knows the child.
-inline constexpr const char* kSelfTargetArgument = "__self-target";
+inline constexpr std::string_view kSelfTargetArgument = "__self-target";
 
 struct SelfChildOptions {
   std::vector<std::string> load;  ///< --load LIB, in order.
