@@ -6,8 +6,8 @@
 #include <array>
 #include <optional>
 #include <set>
-#include <span>
 
+#include "consumer_presence.hpp"
 #include "consumer_vintage.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "runtime_signs.hpp"
@@ -17,19 +17,7 @@
 namespace cudart_doctor {
 namespace {
 
-struct Known {
-  std::string_view id;
-  std::string_view name;
-  std::string_view distribution;
-  std::string_view module;  ///< Folder on the Python path, and word on the command line.
-  std::string_view title;   ///< How process titles of it begin.
-  std::array<std::string_view, 4>
-      folders;  ///< Where its mapped objects lie, below a site directory.
-  /// Files that may define its search through maps; the first one lists the bound names.
-  std::array<std::string_view, 2> sources;
-};
-
-constexpr std::array<Known, 6> kKnown = {{
+constexpr std::array<KnownConsumer, 6> kKnown = {{
     {"vllm",
      "vLLM",
      "vllm",
@@ -71,91 +59,10 @@ std::string tail(std::string_view path) {
   return "..." + shown(path.substr(before));
 }
 
-// ---- mapped objects ----
-
-// A checkout's name says nothing: /home/u/vllm/venv holds every other package too. Outside of a
-// site directory only an extension module directly in the package's folder counts.
-bool is_extension_in(std::string_view path, std::string_view module) {
-  const std::string_view base = base_name(path);
-  const bool extension = base.find(".abi3.so") != std::string_view::npos ||
-                         base.find(".cpython-") != std::string_view::npos;
-  return extension && base_name(dir_name(path)) == module;
-}
-
-bool is_object_of(const Known& known, std::string_view path, const PythonFacts& python) {
-  if (const auto site = split_site_path(path, python)) {
-    return std::any_of(known.folders.begin(), known.folders.end(), [&](std::string_view folder) {
-      return !folder.empty() && site->rest.starts_with(folder);
-    });
-  }
-  // Kernels that FlashInfer compiled on this machine.
-  if (known.id == "flashinfer" && path.find("/.cache/flashinfer/") != std::string_view::npos)
-    return true;
-  return is_extension_in(path, known.module);
-}
-
-const LoadedObject* find_mapped(const Known& known, const Snapshot& snapshot) {
-  for (const LoadedObject& object : snapshot.objects) {
-    if (object.executable && is_object_of(known, object.path(), snapshot.python)) return &object;
-  }
-  return nullptr;
-}
-
-// cuDNN's front end is compiled into other extensions too (TransformerEngine): by its texts.
-const LoadedObject* find_front_end(const Snapshot& snapshot) {
-  for (const LoadedObject& object : snapshot.objects) {
-    const bool given = std::any_of(
-        object.uses_rules.begin(), object.uses_rules.end(),
-        [](const auto& rule) { return rule == "cudnn-fe" || rule.starts_with("cudnn-frontend"); });
-    const bool has_text = has_marker(object.content.get(), "Multiple libcudart libraries found") ||
-                          has_marker(object.content.get(), "Unable to load any libcudart");
-    // A program that searches for such texts, as this one, holds those of other libraries too.
-    const bool searches_texts = has_marker(object.content.get(), "TileLang Error");
-    if (given || (has_text && !searches_texts)) return &object;
-  }
-  return nullptr;
-}
-
-// ---- command line ----
-
-bool is_module(std::string_view text, std::string_view module) {
-  return text == module ||
-         (text.starts_with(module) && text.substr(module.size()).starts_with("."));
-}
-
-/// The script that a Python interpreter was given; empty for -c and -m.
-std::string_view script_of(std::span<const std::string> arguments) {
-  if (arguments.empty() || !base_name(arguments[0]).starts_with("python")) return {};
-  for (std::size_t i = 1; i < arguments.size(); ++i) {
-    const std::string_view argument = arguments[i];
-    if (argument == "-c" || argument == "-m") return {};
-    if (argument == "-X" || argument == "-W") {
-      ++i;
-    } else if (!argument.starts_with("-")) {
-      return argument;
-    }
-  }
-  return {};
-}
-
-bool is_in_command_line(const Known& known, const Snapshot& snapshot) {
-  const auto* arguments = snapshot.process.command_line.get();
-  if (arguments == nullptr || arguments->empty()) return false;
-  if (!known.title.empty() && arguments->front().starts_with(known.title)) return true;
-  if (base_name(arguments->front()) == known.module ||
-      base_name(script_of(*arguments)) == known.module) {
-    return true;
-  }
-  const auto at = std::find(arguments->begin(), arguments->end(), "-m");
-  return at != arguments->end() && at + 1 != arguments->end() && is_module(*(at + 1), known.module);
-}
-
-// ---- sources ----
-
 /// Directories that may hold the packages: the Python path, and checkouts that objects come from.
 std::vector<std::string> package_roots(const Snapshot& snapshot) {
   std::vector<std::string> roots = snapshot.python.site_directories;
-  for (const Known& known : kKnown) {
+  for (const KnownConsumer& known : kKnown) {
     const LoadedObject* object = find_mapped(known, snapshot);
     if (object == nullptr || split_site_path(object->path(), snapshot.python)) continue;
     if (is_extension_in(object->path(), known.module)) {
@@ -177,7 +84,7 @@ struct Source {
 };
 
 /// The first file on the Python path that defines the consumer's search.
-std::optional<Source> find_source(const Known& known, const Snapshot& snapshot) {
+std::optional<Source> find_source(const KnownConsumer& known, const Snapshot& snapshot) {
   for (const std::string& root : package_roots(snapshot)) {
     for (std::string_view file : known.sources) {
       if (file.empty()) continue;
@@ -191,8 +98,6 @@ std::optional<Source> find_source(const Known& known, const Snapshot& snapshot) 
   }
   return std::nullopt;
 }
-
-// ---- vintage ----
 
 void read_shim_vintage(Consumer& consumer, const Snapshot& snapshot) {
   for (const LoadedObject& object : snapshot.objects) {
@@ -220,7 +125,7 @@ void read_front_end_vintage(Consumer& consumer, const LoadedObject& object) {
   consumer.vintage_from = "text of " + tail(object.path());
 }
 
-void fill_vintage(Consumer& consumer, const Known& known, const Snapshot& snapshot) {
+void fill_vintage(Consumer& consumer, const KnownConsumer& known, const Snapshot& snapshot) {
   if (const auto source = find_source(known, snapshot)) {
     consumer.vintage = vintage_of_text(known.id, {*source->search, *source->list});
     consumer.vintage_from =
@@ -244,7 +149,7 @@ bool python_path_was_read(const Snapshot& snapshot) {
          !snapshot.python.site_directories.empty() && snapshot.python.unread_directories.empty();
 }
 
-Consumer look_for(const Known& known, const Snapshot& snapshot) {
+Consumer look_for(const KnownConsumer& known, const Snapshot& snapshot) {
   Consumer consumer;
   consumer.id = std::string(known.id);
   consumer.name = std::string(known.name);
@@ -278,7 +183,7 @@ Consumer look_for(const Known& known, const Snapshot& snapshot) {
 std::vector<DiskRequest> wanted_by_consumers(const Snapshot& snapshot) {
   std::set<DiskRequest> wanted;
   for (const std::string& root : package_roots(snapshot)) {
-    for (const Known& known : kKnown) {
+    for (const KnownConsumer& known : kKnown) {
       for (std::string_view file : known.sources) {
         if (file.empty()) continue;
         wanted.insert({DiskRequest::Want::text, root + "/" + std::string(file), {}});
@@ -291,7 +196,7 @@ std::vector<DiskRequest> wanted_by_consumers(const Snapshot& snapshot) {
 std::vector<Consumer> find_consumers(const Snapshot& snapshot) {
   std::vector<Consumer> consumers;
   consumers.reserve(kKnown.size());
-  for (const Known& known : kKnown) consumers.push_back(look_for(known, snapshot));
+  for (const KnownConsumer& known : kKnown) consumers.push_back(look_for(known, snapshot));
   return consumers;
 }
 

@@ -94,7 +94,7 @@ bool is_driver_shim(Companion& companion, const Input& in) {
   if (name == "libcuda_stub.so" || name == "libstub_cuda.so") {
     say(companion, "named like TileLang's driver shim");
   }
-  // A build helper of TileLang makes a libcuda.so with one function and no soname.
+  // TileLang's build makes a libcuda.so with one function and no soname.
   const bool partial = in.elf.symbols_walked && in.elf.census.driver > 0 &&
                        in.elf.census.driver < 100 && !exports(in.elf, "cuInit");
   if (partial && !in.elf.soname) say(companion, "has no soname");

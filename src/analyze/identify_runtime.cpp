@@ -6,105 +6,14 @@
 #include "cudart_doctor/analyze/identify.hpp"
 #include "cudart_doctor/analyze/names.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "runtime_evidence.hpp"
 #include "runtime_signs.hpp"
 #include "tilelang_shim.hpp"
 
 namespace cudart_doctor {
 namespace {
 
-struct Input {
-  std::string_view path;
-  const ElfFacts& elf;
-  const ContentScan* content;
-  std::string content_reason;  ///< Why there is no content scan.
-  RuntimeSigns signs;
-};
-
-void say(Candidate& candidate, std::string sentence) {
-  candidate.evidence.push_back(std::move(sentence));
-}
-
-void say_exports(Candidate& candidate, const RuntimeSigns& signs) {
-  if (!signs.exports_known) {
-    say(candidate, "symbol table was not listed");
-  } else if (signs.exported == 0) {
-    say(candidate, "exports no runtime function");
-  } else if (signs.exported >= kGenuineExports) {
-    say(candidate, count_of(signs.exported, "runtime function") + " exported");
-  } else {
-    say(candidate, std::to_string(signs.exported) + " of about 400 runtime functions exported");
-  }
-}
-
-void say_node(Candidate& candidate, const RuntimeSigns& signs) {
-  say(candidate, signs.node ? "version node " + *signs.node : "no version node of a runtime");
-}
-
-void say_code(Candidate& candidate, const Input& in) {
-  const RuntimeSigns& signs = in.signs;
-  if (!signs.content_seen) {
-    say(candidate, in.elf.from_memory ? "read from memory: version constant in code not seen"
-                                      : "contents not searched: " + shown(in.content_reason));
-    return;
-  }
-  if (signs.constants_disagree) {
-    say(candidate, "more than one version constant in code");
-  } else if (signs.constant) {
-    say(candidate, "version constant " + std::to_string(*signs.constant) + " twice in code");
-  } else {
-    say(candidate, "no version constant in code");
-  }
-  say(candidate, std::to_string(signs.yardstick) + " of 4 texts of the runtime found");
-}
-
-void say_damage(Candidate& candidate, const ElfFacts& elf) {
-  for (const std::string& sentence : elf.damage) say(candidate, shown(sentence));
-}
-
-// Code first, then the node (major only), then the file name where nothing contradicts it.
-void fill_version(Candidate& candidate, const RuntimeSigns& signs) {
-  candidate.major = signs.node_major;
-  if (signs.constant) {
-    candidate.major = static_cast<int>(*signs.constant / 1000);
-    candidate.version = constant_version(*signs.constant);
-    candidate.version_from = "constant in code";
-  }
-  if (!signs.name || signs.name->full_version.empty() || candidate.major != signs.name->major)
-    return;
-  const std::string& full = signs.name->full_version;
-  if (candidate.version.empty()) {
-    candidate.version = full;
-    candidate.version_from = "file name";
-  } else if (full.starts_with(candidate.version + ".")) {
-    candidate.version = full;
-    candidate.version_from = "constant in code, file name";
-  }
-}
-
-void fill_soname(Candidate& candidate, const Input& in) {
-  const RuntimeSigns& signs = in.signs;
-  const int major = candidate.major.value_or(0);
-  const std::string contents =
-      candidate.version.empty() ? std::to_string(major) : candidate.version;
-  if (signs.name && signs.name->major != major) {
-    say(candidate,
-        "file name says " + std::to_string(signs.name->major) + ", contents say " + contents);
-  }
-  if (in.elf.soname && signs.node && *in.elf.soname == *signs.node) return;
-  if (signs.soname && signs.soname->major != major) {
-    candidate.soname_disagrees = true;
-    candidate.label = "renamed soname";
-    say(candidate,
-        "soname says " + std::to_string(signs.soname->major) + ", contents say " + contents);
-  } else if (!signs.soname) {
-    candidate.vendored = true;
-    candidate.label = "vendored copy";
-    say(candidate,
-        in.elf.soname ? "private soname " + shown(*in.elf.soname) : "soname was removed");
-  }
-}
-
-void settle_genuine(Candidate& candidate, const Input& in) {
+void settle_genuine(Candidate& candidate, const RuntimeInput& in) {
   candidate.kind = RuntimeKind::genuine;
   say_exports(candidate, in.signs);
   say_node(candidate, in.signs);
@@ -114,7 +23,7 @@ void settle_genuine(Candidate& candidate, const Input& in) {
   say_damage(candidate, in.elf);
 }
 
-void settle_undetermined(Candidate& candidate, const Input& in, std::string label) {
+void settle_undetermined(Candidate& candidate, const RuntimeInput& in, std::string label) {
   candidate.kind = RuntimeKind::undetermined;
   candidate.label = std::move(label);
   say_exports(candidate, in.signs);
@@ -123,7 +32,7 @@ void settle_undetermined(Candidate& candidate, const Input& in, std::string labe
   say_damage(candidate, in.elf);
 }
 
-void settle_stand_in(Candidate& candidate, const Input& in) {
+void settle_stand_in(Candidate& candidate, const RuntimeInput& in) {
   candidate.kind = RuntimeKind::stand_in;
   candidate.label = "stand-in";
   for (const std::string& needed : in.signs.foreign_needs) {
@@ -145,7 +54,7 @@ void settle_stand_in(Candidate& candidate, const Input& in) {
 
 // All of the API. NVIDIA's runtime has a version node; its code and texts confirm it where they
 // could be searched. One sign alone proves nothing: a stub with the right node exists.
-void judge_full_api(Candidate& candidate, const Input& in) {
+void judge_full_api(Candidate& candidate, const RuntimeInput& in) {
   const RuntimeSigns& signs = in.signs;
   const bool node_and_code_agree =
       signs.constant && signs.node_major == static_cast<int>(*signs.constant / 1000);
@@ -180,7 +89,7 @@ bool exports_known_name(const std::vector<std::string>& exports) {
   return std::any_of(exports.begin(), exports.end(), known);
 }
 
-void judge_part_of_api(Candidate& candidate, const Input& in) {
+void judge_part_of_api(Candidate& candidate, const RuntimeInput& in) {
   const RuntimeSigns& signs = in.signs;
   if (signs.exported < kPartialExports) {
     const TilelangShim shim = inspect_tilelang_shim(in.path, in.elf, in.content);
@@ -223,7 +132,7 @@ bool may_hold_static_copy(const ElfFacts& elf, std::string_view base) {
          base.starts_with("libnv");
 }
 
-void judge_no_api(Candidate& candidate, const Input& in) {
+void judge_no_api(Candidate& candidate, const RuntimeInput& in) {
   const RuntimeSigns& signs = in.signs;
   const bool bears_name = signs.claims_the_name() || signs.node;
   if (signs.has_runtime_code()) {
@@ -251,7 +160,7 @@ void judge_no_api(Candidate& candidate, const Input& in) {
   }
 }
 
-void judge(Candidate& candidate, const Input& in) {
+void judge(Candidate& candidate, const RuntimeInput& in) {
   const RuntimeSigns& signs = in.signs;
   const bool suspect = signs.claims_the_name() || signs.node || signs.name_has_cudart;
   if (signs.is_cut && suspect) {
@@ -314,8 +223,8 @@ Candidate identify_runtime(std::string_view path, const Fact<ElfFacts>& elf,
   candidate.build_id = facts->build_id;
   candidate.exports_known = facts->symbols_walked;
   candidate.exported = facts->census.runtime;
-  const Input in{path, *facts, content.get(), content.reason(),
-                 gather_runtime_signs(path, *facts, content.get())};
+  const RuntimeInput in{path, *facts, content.get(), content.reason(),
+                        gather_runtime_signs(path, *facts, content.get())};
   judge(candidate, in);
   fill_missing(candidate, *facts);
   return candidate;

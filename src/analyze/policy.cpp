@@ -90,6 +90,12 @@ std::vector<Selection> select_all(const PolicyInput& input, std::span<const Cons
     PresenceNote presence = presence_of(policy, find_consumer(consumers, policy.consumer));
     selection.presence = presence.presence;
     selection.presence_note = std::move(presence.note);
+    selection.title = policy.title;
+    selection.consumer = policy.consumer;
+    selection.vintage = policy.vintage;
+    selection.source = policy.source;
+    selection.current = policy.current;
+    selection.bound = static_cast<std::uint32_t>(policy.bound_names.size());
     selections.push_back(std::move(selection));
   }
   return selections;

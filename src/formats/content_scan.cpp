@@ -93,6 +93,14 @@ struct Block {
   std::uint64_t offset = 0;  ///< In the file.
 };
 
+/// Versions that were found; whether there is more than one is all that matters then.
+using Versions = std::set<std::string, std::less<>>;
+
+void keep(Versions& versions, std::string_view version) {
+  constexpr std::size_t kEnough = 2;
+  if (versions.size() < kEnough) versions.emplace(version);
+}
+
 class Scanner {
  public:
   Scanner(const std::vector<ProgramHeader>& headers, std::uint16_t machine)
@@ -116,8 +124,8 @@ class Scanner {
   TextSearch search_;
   std::array<bool, kTexts.size()> found_{};
   std::map<std::uint32_t, std::uint32_t> constants_;
-  std::set<std::string, std::less<>> driver_versions_;
-  std::set<std::string, std::less<>> compiler_versions_;
+  Versions driver_versions_;
+  Versions compiler_versions_;
 };
 
 void Scanner::take_text(const TextSearch::Hit& hit, std::string_view block) {
@@ -128,13 +136,13 @@ void Scanner::take_text(const TextSearch::Hit& hit, std::string_view block) {
   } else if (kTexts[hit.text] == kDriverVersion) {
     const std::string_view version = leading_version(rest);
     if (version.empty() || !rest.substr(version.size()).starts_with(kDriverVersionEnd)) return;
-    driver_versions_.emplace(version);
+    keep(driver_versions_, version);
   } else if (kTexts[hit.text] == kCompilerBanner) {
     std::string_view tail = rest.substr(leading_version(rest).size());
     if (!tail.starts_with(kCompilerVersion)) return;
     tail.remove_prefix(kCompilerVersion.size());
     const std::string_view version = leading_version(tail);
-    if (!version.empty()) compiler_versions_.emplace(version);
+    if (!version.empty()) keep(compiler_versions_, version);
   }
   found_[hit.text] = true;
 }

@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxString = 4096;
 inline constexpr std::uint64_t kMaxNoteBytes = 64 * 1024;
 inline constexpr std::uint64_t kMaxSections = 64 * 1024;
 inline constexpr std::uint64_t kMaxSectionNames = 1U << 20U;
-inline constexpr std::uint32_t kMaxVersionEntries = 64 * 1024;
+inline constexpr std::uint32_t kMaxVersionEntries = 8 * 1024;
 
 inline constexpr std::uint32_t kPtLoad = 1;
 inline constexpr std::uint32_t kPtDynamic = 2;

@@ -28,6 +28,9 @@ namespace {
 
 constexpr std::uint64_t kMaxStrings = std::uint64_t{256} * 1024 * 1024;
 constexpr std::size_t kVersymSize = 2;
+/// Far beyond any library; without them a small file could name 4 GiB of exports.
+constexpr std::size_t kMostApiNames = 64 * 1024;
+constexpr std::size_t kLongestApiName = 256;
 
 void count_function(std::string_view name, SymbolCensus& census) {
   if (starts_family(name, "cuda") || name.starts_with("__cuda")) ++census.runtime;
@@ -122,7 +125,11 @@ void walk_symbols(ImageBytes& image, const Dynamic& dynamic,
       ++lost_names;
       continue;
     }
-    if (!is_cuda_api_name(*name)) continue;
+    if (!is_cuda_api_name(*name) || name->size() > kLongestApiName) continue;
+    if (facts.exports.size() + facts.undefined.size() == kMostApiNames) {
+      facts.damage.emplace_back("more than 65536 names of CUDA families; the rest was not read");
+      break;
+    }
     if (!symbol.is_defined()) {
       const auto node = needed_by_index.find(tables.version(i));
       facts.undefined.push_back(

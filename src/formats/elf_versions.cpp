@@ -35,7 +35,7 @@ class VersionReader {
 /// Reads one entry; false, with the reason in `damage_`, ends the list.
 bool VersionReader::take(std::uint64_t address, std::span<std::byte> raw, const char* list) {
   if (++entries_ > kMaxVersionEntries) {
-    damage_.push_back(std::string(list) + " have more than 65536 entries");
+    damage_.push_back(std::string(list) + " have more than 8192 entries");
     return false;
   }
   if (image_.read_address(address, raw)) return true;

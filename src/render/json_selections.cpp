@@ -49,6 +49,7 @@ void put_answer(Json& out, const Report& report, const Selection& selection) {
                                                        : "nothing was selected");
   }
   out["error_text"] = json_sentence_or_null(selection.error_text);
+  out["error_type"] = json_bytes_or_null(selection.error_type);
   out["stability"] = name_of(selection.stability);
   out["other_answers"] = json_bytes_list(selection.other_answers);
   out["possible"] = json_bytes_list(selection.possible);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view kDots = "...";
 constexpr std::size_t kNarrowest = 12;  // A line is never asked to hold less than this.
+constexpr std::size_t kTellingPath = 44;  // Columns in which a shortened path still tells.
 
 /// What must not be cut: one code point, or one escape such as \xff or \u{202e}.
 struct Unit {
@@ -192,6 +193,13 @@ std::vector<std::string> wrap(std::string_view text, const WrapLimits& limits) {
     std::string word(part);
     std::size_t width = display_width(word);
     const std::size_t blank = used == 0 ? 0 : 1;
+    // A long path behind a short word ("at PATH") shares its line when enough of it can be shown.
+    const std::size_t left = room() - std::min(room(), used + blank);
+    if (limits.long_words == LongWords::shorten && width > left && left >= kTellingPath &&
+        width > kTellingPath && used != 0) {
+      word = shorten_path(word, left);
+      width = display_width(word);
+    }
     if (used != 0 && used + blank + width > room()) {
       if (lines.size() == limits.max_lines) {
         lines.back() = std::string(head_of(lines.back(), room() - kDots.size() - 1));

@@ -109,15 +109,6 @@ void write_further_findings(TextWriter& writer, const Report& report) {
   }
 }
 
-/// The headline's rule is named when the reader could take it for an observation.
-void write_assumption(TextWriter& writer, const Report& report) {
-  const Selection* selection = headline_selection(report);
-  if (selection == nullptr || report.headline_note.empty()) return;
-  if (selection->presence == Presence::present || !leads_with_finding(report)) return;
-  writer.labelled("RULE", selection_title(report, *selection) + "; " +
-                              printable(report.headline_note));
-}
-
 std::string exit_reason(const Report& report) {
   if (report.verdict.exit_code == 3) return "could not decide";
   constexpr std::array kOrder = {Severity::critical, Severity::error, Severity::warning,
@@ -147,7 +138,6 @@ std::string render_text(const Report& report, const TextOptions& options) {
   TextWriter writer(options);
   write_first_line(writer, report, options.color);
   writer.entry({.hang = 0}, headline_sentence(report));
-  write_assumption(writer, report);
   if (leads_with_finding(report)) write_main_finding(writer, report.findings.front());
   write_list(writer, "LOADED", report.snapshot.self_notes, 3);
   writer.blank();

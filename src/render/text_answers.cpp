@@ -10,6 +10,7 @@ namespace cudart_doctor {
 namespace {
 
 constexpr std::size_t kMaxTitle = 26;
+constexpr std::size_t kMaxUnknown = 4;  // Failing rules whose consumer may not even be here.
 
 struct Row {
   const Selection* selection = nullptr;
@@ -97,7 +98,8 @@ std::string order_mark(const Report& report, const Selection& selection,
   for (const auto& answer : selection.other_answers) {
     others.push_back(short_answer(report, answer, refs));
   }
-  return others.empty() ? " [order]" : " [order: or " + join(others, ", ") + "]";
+  // One word, so that it is never broken.
+  return others.empty() ? " [order]" : " [order:" + join(others, ",") + "]";
 }
 
 Row make_row(const Report& report, const Selection& selection,
@@ -128,18 +130,28 @@ Row make_row(const Report& report, const Selection& selection,
       break;
   }
   row.why += order_mark(report, selection, refs);
+  if (selection.policy == report.headline_policy && selection.presence != Presence::present) {
+    row.why += " [assumed]";
+  }
   return row;
 }
 
-/// Present consumers in their vintage, the headline's rule, and loader rules that fail, depend on
-/// the order or end elsewhere than the headline.
+/// A rule of a consumer that nobody can say is here, and that would fail if it were.
+bool may_fail(const Selection& selection) {
+  return !selection.consumer.empty() && selection.presence == Presence::unknown &&
+         result_of(selection) == AnswerResult::fails;
+}
+
+/// Present consumers in their vintage, the headline's rule, and loader rules that find something
+/// but fail, depend on the order or end elsewhere than the headline.
 bool is_telling(const Report& report, const Selection& selection) {
   if (selection.policy == report.headline_policy) return true;
   if (selection.outcome == Outcome::not_applicable) return false;
   if (selection.presence == Presence::present) return true;
   if (!selection.consumer.empty() || selection.presence == Presence::absent) return false;
   const AnswerResult result = result_of(selection);
-  if (result == AnswerResult::nothing) return false;
+  // A name that is found nowhere matters only if somebody wants it: that is a finding.
+  if (result == AnswerResult::nothing || selection.outcome == Outcome::not_found) return false;
   if (result != AnswerResult::ok || selection.stability == Stability::order_dependent) return true;
   const Selection* headline = headline_selection(report);
   return headline != nullptr &&
@@ -166,10 +178,8 @@ void write_steps(TextWriter& writer, const Selection& selection) {
 void write_hidden(TextWriter& writer, const std::vector<const Selection*>& hidden) {
   if (hidden.empty()) return;
   const auto failing = static_cast<std::uint64_t>(
-      std::count_if(hidden.begin(), hidden.end(), [](const Selection* selection) {
-        return selection->presence == Presence::unknown &&
-               result_of(*selection) == AnswerResult::fails;
-      }));
+      std::count_if(hidden.begin(), hidden.end(),
+                    [](const Selection* selection) { return may_fail(*selection); }));
   std::string text = count_of(hidden.size(), "other rule") + " with -v";
   if (failing != 0) {
     text += "; " + std::to_string(failing) + " would fail, if its consumer runs here";
@@ -184,8 +194,11 @@ void write_answers(TextWriter& writer, const Report& report) {
   const auto refs = candidate_refs(report);
   std::vector<Row> rows;
   std::vector<const Selection*> hidden;
+  std::size_t unknown = 0;
   for (const Selection& selection : report.selections) {
-    if (writer.verbose() || is_telling(report, selection)) {
+    const bool told = is_telling(report, selection) ||
+                      (may_fail(selection) && ++unknown <= kMaxUnknown);
+    if (writer.verbose() || told) {
       rows.push_back(make_row(report, selection, refs));
     } else {
       hidden.push_back(&selection);

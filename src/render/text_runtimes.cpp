@@ -110,7 +110,8 @@ std::string details(const Report& report, const Candidate& candidate, bool verbo
 /// On disk, genuine and complete: one line is enough.
 bool is_plain_file(const Candidate& candidate) {
   return !candidate.object && candidate.kind == RuntimeKind::genuine &&
-         !candidate.version.empty() && candidate.version.size() <= 12 && candidate.exports_known && candidate.missing.empty() &&
+         !candidate.version.empty() && candidate.version.size() <= 12 &&
+         candidate.exports_known && candidate.missing.empty() &&
          !candidate.soname_disagrees && !candidate.vendored;
 }
 

@@ -121,12 +121,16 @@ bool is_hashed(const ElfSymbol& symbol) { return symbol.defined && symbol.bindin
 
 /// Undefined symbols first, then the others by bucket, as DT_GNU_HASH demands.
 void Builder::order_symbols() {
-  symbols_ = spec_.symbols;
-  const std::uint32_t count = buckets();
-  std::stable_sort(symbols_.begin(), symbols_.end(), [&](const auto& a, const auto& b) {
-    if (is_hashed(a) != is_hashed(b)) return !is_hashed(a);
-    return is_hashed(a) && gnu_hash_of(a.name) % count < gnu_hash_of(b.name) % count;
-  });
+  symbols_.clear();
+  for (const ElfSymbol& symbol : spec_.symbols) {
+    if (!is_hashed(symbol)) symbols_.push_back(symbol);
+  }
+  const auto count = static_cast<std::uint32_t>(std::max<std::size_t>(1, spec_.symbols.size() / 3));
+  for (std::uint32_t bucket = 0; bucket < count; ++bucket) {
+    for (const ElfSymbol& symbol : spec_.symbols) {
+      if (is_hashed(symbol) && gnu_hash_of(symbol.name) % count == bucket) symbols_.push_back(symbol);
+    }
+  }
   const auto first = std::find_if(symbols_.begin(), symbols_.end(), is_hashed);
   first_hashed_ = static_cast<std::uint32_t>(1 + (first - symbols_.begin()));
 }

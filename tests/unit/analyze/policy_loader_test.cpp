@@ -42,7 +42,7 @@ LoaderAnswer find(const Snapshot& snapshot) { return simulate_dlopen(snapshot, {
 /// The fixture's "not said is absent" keeps the tables short; the place itself is under test.
 std::string found_at(const SnapshotBuilder& builder) {
   const LoaderAnswer answer = find(builder.build());
-  return answer.disk_path.value_or(answer.error_text);
+  return answer.outcome == Outcome::not_found ? answer.error_text : answer.disk_path.value_or("");
 }
 
 Selection decide(const Snapshot& snapshot, std::string_view id) {

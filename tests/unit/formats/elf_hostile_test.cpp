@@ -200,6 +200,31 @@ TEST_CASE("hash tables cannot lead the reader in circles or beyond its caps") {
   CHECK(tells(*facts, "symbol table lies past the end"));
 }
 
+TEST_CASE("a small file cannot name gigabytes of exports") {
+  ElfSpec spec;
+  spec.hash = ElfHash::sysv;
+  spec.symbols = {{.name = "cuda" + std::string(200, 'X')}};
+  BuiltElf liar = build_elf(spec);
+  constexpr std::uint32_t kClaimed = 100'000;
+  // The symbol table moves to the end of the file and repeats its one symbol.
+  const std::uint64_t symbol = liar.at.at("dynsym") + 24;
+  const std::vector<std::byte> one(liar.bytes.begin() + static_cast<std::ptrdiff_t>(symbol),
+                                   liar.bytes.begin() + static_cast<std::ptrdiff_t>(symbol + 24));
+  const std::uint64_t table = liar.bytes.size();
+  for (std::uint32_t i = 0; i < kClaimed; ++i) {
+    liar.bytes.insert(liar.bytes.end(), one.begin(), one.end());
+  }
+  // The writable segment, right before PT_DYNAMIC, grows over it; its addresses lie a page higher.
+  const std::uint64_t writable = liar.segment(2) - 56;
+  liar.set_u64(writable + 32, liar.bytes.size() - liar.u64(writable + 8));
+  liar.set_u64(liar.dynamic_value(6), table + 0x1000);
+  liar.set_u32(liar.at.at("sysv_hash") + 4, kClaimed);
+  const auto facts = examine(liar.bytes, ElfImage::file);
+  REQUIRE(facts);
+  CHECK(tells(*facts, "more than 65536 names"));
+  CHECK(facts->exports.size() == 1);
+}
+
 TEST_CASE("version lists cannot lead the reader in circles") {
   BuiltElf needs = sound();
   const std::uint64_t need = needs.at.at("verneed");

@@ -77,6 +77,13 @@ TEST_CASE("a long word is shortened, or kept whole to be copied") {
   CHECK(kept[1] == path);
 }
 
+TEST_CASE("a long path stays beside the word before it when enough of it is left") {
+  const std::string path = "/opt/" + std::string(60, 'p') + "/nvidia/lib/libcudart.so.12";
+  const auto lines = wrap("Taken: " + path, {.first = 71, .rest = 71});
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0] == "Taken: /opt/.../nvidia/lib/libcudart.so.12");
+}
+
 TEST_CASE("a sentence that is cut says so") {
   const auto lines = wrap("aaaaaaaaaa bbbbbbbbbb cccccccccc dddddddddd",
                           {.first = 12, .rest = 12, .max_lines = 2});

@@ -70,7 +70,7 @@ TEST_CASE("the report gives the answer, its meaning, the owner and the remedy, i
       " B REAL  7f1a30000000  /opt/venv/lib/.../nvidia/cuda_runtime/lib/libcudart.so.12",
       "         12.8; 10/10 names; needed by libtorch_cuda.so",
       "WHO TAKES WHAT",
-      " FlashInfer 0.6.14  A  FAIL undefined symbol: cudaDeviceReset [order: or B]",
+      " FlashInfer 0.6.14  A  FAIL undefined symbol: cudaDeviceReset [order:B]",
       " SGLang 0.5.9       B  ok",
       " PyTorch 2.11       B  ok",
       "READ     412 of 412 objects; environment as of exec; 2026-09-30T03:12:45Z",
@@ -173,7 +173,7 @@ TEST_CASE("an environment is not called a process") {
 TEST_CASE("what could not be read is neither ok nor absent") {
   const std::string text = text_of(unreadable_report());
   CHECK(text.starts_with("UNDECIDED  pid 4121 "));
-  CHECK(has_line(text, " vLLM after #47586  A  ? whether it opens is not known"));
+  CHECK(has_line(text, " vLLM after #47586  A  ? whether it opens is not known [assumed]"));
   CHECK(has_line(text, "UNSEEN   31 objects unread; the first: "
                        "/usr/local/cuda/lib64/libcudart.so.12:"));
   CHECK(has_line(text, "         environment, load order, executable: permission denied"));
@@ -187,7 +187,7 @@ TEST_CASE("an opened library with unread symbols is not ok") {
   report.selections.front().missing_known = false;
   const std::string text = text_of(report);
   CHECK_THAT(text, ContainsSubstring("not proven"));
-  CHECK(has_line(text, " SGLang after #30870  A  ? its symbols could not be read"));
+  CHECK(has_line(text, " SGLang after #30870  A  ? its symbols could not be read [assumed]"));
 }
 
 TEST_CASE("nothing found is said, with what was searched") {
@@ -210,22 +210,43 @@ TEST_CASE("a finding that fails is never headed OK") {
   CHECK(text_of(report).starts_with("INFO RT07  "));
 }
 
-TEST_CASE("an assumed rule is named as such beside its finding") {
+TEST_CASE("an assumed rule is marked as such in its row") {
   Report report = critical_report();
-  CHECK(text_of(report).find("RULE ") == std::string::npos);
-  report.selections.front().presence = Presence::unknown;
-  report.headline_note = "assumed: no consumer was found";
-  CHECK(has_line(text_of(report), "RULE     FlashInfer 0.6.14; assumed: no consumer was found"));
+  CHECK(text_of(report).find("[assumed]") == std::string::npos);
+  report.selections[1].presence = Presence::unknown;
+  report.headline_policy = report.selections[1].policy;
+  CHECK(has_line(text_of(report), " SGLang 0.5.9       B  ok [assumed]"));
 }
 
-TEST_CASE("absent consumers have no row; unknown ones that would fail are counted") {
+TEST_CASE("absent consumers have no row; unknown ones only when they would fail") {
   Report report = critical_report();
   CHECK(text_of(report).find("vLLM before #47586") == std::string::npos);
   CHECK(has_line(text_of(report), " 1 other rule with -v"));
   CHECK_THAT(verbose_text_of(report), ContainsSubstring("\n vLLM before #47586  A  FAIL"));
   report.selections.back().presence = Presence::unknown;
+  for (int i = 0; i < 5; ++i) report.selections.push_back(report.selections.back());
+  const std::string text = text_of(report);
+  CHECK_THAT(text, ContainsSubstring("\n vLLM before #47586  A  FAIL undefined symbol: "));
+  CHECK(has_line(text, " 2 other rules with -v; 2 would fail, if its consumer runs here"));
+  report.selections.back().missing.clear();
   CHECK(has_line(text_of(report),
-                 " 1 other rule with -v; 1 would fail, if its consumer runs here"));
+                 " 2 other rules with -v; 1 would fail, if its consumer runs here"));
+}
+
+TEST_CASE("a loader rule has a row only when it ends somewhere else") {
+  Report report = healthy_report();
+  Selection loader = report.selections.front();
+  loader.policy = "dlopen:libcudart.so.12";
+  loader.title = "dlopen of libcudart.so.12";
+  loader.consumer.clear();
+  report.selections.push_back(loader);
+  CHECK(has_line(text_of(report), " 1 other rule with -v"));
+  report.selections.back().outcome = Outcome::not_found;
+  report.selections.back().error_text = "cannot open shared object file";
+  CHECK(has_line(text_of(report), " 1 other rule with -v"));
+  report.selections.back() = loader;
+  report.selections.back().open = OpenOutcome::fails;
+  CHECK_THAT(text_of(report), ContainsSubstring("\n dlopen of libcudart.so.12  A  FAIL "));
 }
 
 TEST_CASE("deleted, replaced and static runtimes and those on disk are told apart") {

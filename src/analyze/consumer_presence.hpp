@@ -1,0 +1,38 @@
+// The signs that a consumer is in the target: mapped objects and the command line.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "cudart_doctor/model/snapshot.hpp"
+
+namespace cudart_doctor {
+
+/// What is known of a consumer beforehand.
+struct KnownConsumer {
+  std::string_view id;
+  std::string_view name;
+  std::string_view distribution;
+  std::string_view module;  ///< Folder on the Python path, and word on the command line.
+  std::string_view title;   ///< How process titles of it begin.
+  /// Where its mapped objects lie, below a site directory.
+  std::array<std::string_view, 4> folders;
+  /// Files that may define its search through maps; the first one lists the bound names.
+  std::array<std::string_view, 2> sources;
+};
+
+/// Whether `path` is an extension module directly in a folder called `module`. A checkout's name
+/// says nothing: /home/u/vllm/venv holds every other package too.
+bool is_extension_in(std::string_view path, std::string_view module);
+
+/// The first loaded object that belongs to the consumer; nullptr when there is none.
+const LoadedObject* find_mapped(const KnownConsumer& known, const Snapshot& snapshot);
+
+/// The first object with cuDNN's front end compiled in, whatever package it is of
+/// (TransformerEngine has a copy): by its texts.
+const LoadedObject* find_front_end(const Snapshot& snapshot);
+
+/// Whether the command line names the consumer: program, script, module after -m, process title.
+bool is_in_command_line(const KnownConsumer& known, const Snapshot& snapshot);
+
+}  // namespace cudart_doctor
