@@ -18,7 +18,8 @@ constexpr const char* kJsonName = "snapshot.json";
 constexpr const char* kMapsName = "maps";
 
 Result<void> write_file(int directory, const char* name, std::string_view bytes) {
-  UniqueFd fd(::openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  UniqueFd fd(
+      ::openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.valid()) return tl::unexpected(system_error(errno, name, Need::file_access));
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd.get(), bytes.data(), bytes.size());
@@ -31,8 +32,8 @@ Result<void> write_file(int directory, const char* name, std::string_view bytes)
 
 Result<std::string> read_file(const ProcDirectory& directory, const char* name) {
   const std::string shown = directory.shown(name);
-  UniqueFd fd(::openat(directory.fd(), name,
-                       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  UniqueFd fd(
+      ::openat(directory.fd(), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd.valid() && errno == ELOOP) {
     return fail(ErrorKind::malformed, escape_foreign(shown) + ": a symbolic link, not followed",
                 ELOOP);

@@ -25,7 +25,8 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr std::size_t kMemoryBlock = 64u << 10;
+// The loader's structures lie scattered over the heap: small blocks copy least.
+constexpr std::size_t kMemoryBlock = 4u << 10;
 constexpr std::uint64_t kMaxLoaderCache = 64u << 20;
 
 std::string utc_now() {
@@ -130,7 +131,8 @@ void read_loader_cache(const CaptureContext& context, Snapshot& snapshot) {
     snapshot.loader.cache = CacheFact::unknown(text.error().message);
     return;
   }
-  auto entries = parse_ld_cache(std::as_bytes(std::span(*text)), [](std::string_view) { return true; });
+  auto entries =
+      parse_ld_cache(std::as_bytes(std::span(*text)), [](std::string_view) { return true; });
   if (!entries) {
     snapshot.loader.cache = CacheFact::unknown(path + ": " + entries.error().message);
     return;
@@ -172,8 +174,7 @@ Result<void> read_live_facts(const CaptureContext& context, Snapshot& snapshot) 
                                      std::to_string(look->reads) + " reads");
   }
   // A number in another PID namespace's /proc is another process in ours.
-  const bool own_numbers =
-      context.options.proc_root == "/proc" && context.process.is_procfs();
+  const bool own_numbers = context.options.proc_root == "/proc" && context.process.is_procfs();
   ProcessMemory memory(context.process, own_numbers ? context.options.pid : 0);
   read_objects(context, memory, snapshot);
   read_memory_facts(context, memory, snapshot);

@@ -99,8 +99,8 @@ const DiskEntry& DiskReader::read(const DiskRequest& request) {
   context_.progress("look at path", request.path);
   auto found = context_.files.find(request.path);
   if (!found) {
-    entry.kind = found.error().kind == ErrorKind::not_found ? DiskKind::absent
-                                                             : DiskKind::unreadable;
+    entry.kind =
+        found.error().kind == ErrorKind::not_found ? DiskKind::absent : DiskKind::unreadable;
     entry.note = entry.kind == DiskKind::absent ? std::string() : found.error().message;
     return entry;
   }

@@ -50,7 +50,8 @@ void Finder::search_directory(const std::string& directory, const std::string& f
   if (!directories_.insert(directory).second) return;
   auto names = disk_.list(directory, ".so");
   if (!names) {
-    if (names.error().kind != ErrorKind::not_found && names.error().kind != ErrorKind::unsupported) {
+    if (names.error().kind != ErrorKind::not_found &&
+        names.error().kind != ErrorKind::unsupported) {
       snapshot_.capture.notes.push_back("not searched for CUDA libraries: " +
                                         escape_foreign(directory) + ": " + names.error().message);
     }

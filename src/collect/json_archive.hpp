@@ -100,8 +100,10 @@ class JsonReader {
   template <typename T>
   void decode(const nlohmann::json& from, T& to) {
     if constexpr (std::is_same_v<T, bool>) {
-      if (from.is_boolean()) to = from.template get<bool>();
-      else refuse("is not true or false");
+      if (from.is_boolean())
+        to = from.template get<bool>();
+      else
+        refuse("is not true or false");
     } else if constexpr (std::is_arithmetic_v<T>) {
       decode_number(from, to);
     } else if constexpr (std::is_enum_v<T>) {
@@ -164,8 +166,7 @@ class JsonReader {
   /// Lengthens `where_` for as long as one value is read.
   class Step {
    public:
-    Step(JsonReader& reader, std::string_view name)
-        : reader_(reader), size_(reader.where_.size()) {
+    Step(JsonReader& reader, std::string_view name) : reader_(reader), size_(reader.where_.size()) {
       if (size_ > 0) reader_.where_ += '.';
       reader_.where_ += name;
     }

@@ -67,7 +67,8 @@ bool holds_socket(const ProcDirectory& process, const std::vector<std::string>& 
   return std::any_of(descriptors.begin(), descriptors.end(), [&](const std::string& name) {
     auto link = process.read_link("fd/" + name);
     if (!link || !link->starts_with(kPrefix) || link->back() != ']') return false;
-    const auto number = std::string_view(*link).substr(kPrefix.size(), link->size() - kPrefix.size() - 1);
+    const auto number =
+        std::string_view(*link).substr(kPrefix.size(), link->size() - kPrefix.size() - 1);
     const auto inode = parse_unsigned(number, 10);
     return inode && inodes.contains(*inode);
   });
@@ -106,9 +107,10 @@ Result<PortOwner> find_listener(std::uint16_t port, const std::string& proc_root
   const auto& inodes = sockets.own.empty() ? sockets.other : sockets.own;
   const Holders holders = find_holders(*root, *pids, inodes);
   const std::string closed =
-      holders.closed == 0 ? std::string()
-                          : "; " + count_of(holders.closed, "process", "processes") +
-                                " could not be looked into (needs the same user, or CAP_SYS_PTRACE)";
+      holders.closed == 0
+          ? std::string()
+          : "; " + count_of(holders.closed, "process", "processes") +
+                " could not be looked into (needs the same user, or CAP_SYS_PTRACE)";
   if (inodes.empty()) {
     return fail(ErrorKind::not_found,
                 "nothing listens on " + what + ": searched the IPv4 and IPv6 tables of " +

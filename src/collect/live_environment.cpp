@@ -61,15 +61,15 @@ Fact<Environment> read_environment(const ProcDirectory& process, ByteSource& mem
     environment.variables = std::move(file.variables);
     return EnvironmentFact::known(std::move(environment));
   }
-  const std::string what = file.all_nul ? "overwritten (all zero bytes)"
-                                        : "overwritten in part by a process title";
+  const std::string what =
+      file.all_nul ? "overwritten (all zero bytes)" : "overwritten in part by a process title";
   if (look == nullptr) {
     return EnvironmentFact::unknown(what + "; the live one cannot be found without a link map");
   }
   auto live = read_live_environment(memory, *look);
   if (!live) {
-    return EnvironmentFact::unknown(what + "; the live one could not be read: " +
-                                    live.error().message);
+    return EnvironmentFact::unknown(what +
+                                    "; the live one could not be read: " + live.error().message);
   }
   live->note = what + "; read from memory";
   return EnvironmentFact::known(std::move(*live));

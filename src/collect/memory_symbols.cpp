@@ -25,8 +25,7 @@ Tables read_tables(ByteSource& memory, const LinkedModule& module) {
     return value < module.load_bias ? value + module.load_bias : value;
   };
   for (std::uint64_t i = 0; i < kMaxDynamic; ++i) {
-    auto entry =
-        read_value<Elf64_Dyn>(memory, module.dynamic_address + i * sizeof(Elf64_Dyn));
+    auto entry = read_value<Elf64_Dyn>(memory, module.dynamic_address + i * sizeof(Elf64_Dyn));
     if (!entry || entry->d_tag == DT_NULL) break;
     if (entry->d_tag == DT_STRTAB) tables.strings = absolute(entry->d_un.d_ptr);
     if (entry->d_tag == DT_SYMTAB) tables.symbols = absolute(entry->d_un.d_ptr);
@@ -75,7 +74,8 @@ std::optional<std::uint64_t> by_gnu_hash(ByteSource& memory, const Tables& table
   const std::uint64_t buckets =
       tables.gnu_hash + sizeof(Header) + std::uint64_t{header->bloom_words} * 8;
   const std::uint64_t chains = buckets + std::uint64_t{header->buckets} * 4;
-  auto index = read_value<std::uint32_t>(memory, buckets + std::uint64_t{hash % header->buckets} * 4);
+  auto index =
+      read_value<std::uint32_t>(memory, buckets + std::uint64_t{hash % header->buckets} * 4);
   if (!index || *index < header->first_symbol) return std::nullopt;
   for (std::uint32_t i = 0; i < kMaxChain; ++i) {
     const std::uint64_t position = std::uint64_t{*index} - header->first_symbol + i;

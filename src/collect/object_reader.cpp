@@ -77,8 +77,8 @@ Result<OpenedFile> ObjectReader::open_map_file(const Mapping& row, const PathChe
       return fail(ErrorKind::unsupported, "not opened, it is a " + file.info.type_name());
     }
   }
-  file.fd = UniqueFd(::openat(context_.process.fd(), name.c_str(),
-                              O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  file.fd = UniqueFd(
+      ::openat(context_.process.fd(), name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!file.fd.valid()) {
     return tl::unexpected(system_error(errno, shown, Need::checkpoint_restore));
   }

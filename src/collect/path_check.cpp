@@ -12,7 +12,8 @@ std::vector<std::string> readings_of(std::string_view path) {
   std::vector<std::string> readings = {std::string(path)};
   std::string restored(path);
   bool changed = false;
-  for (auto at = restored.find("\\012"); at != std::string::npos; at = restored.find("\\012", at + 1)) {
+  for (auto at = restored.find("\\012"); at != std::string::npos;
+       at = restored.find("\\012", at + 1)) {
     restored.replace(at, 4, "\n");
     changed = true;
   }
@@ -21,7 +22,7 @@ std::vector<std::string> readings_of(std::string_view path) {
 }
 
 struct Look {
-  std::optional<PathStat> same;   ///< A reading that leads to the mapped file.
+  std::optional<PathStat> same;  ///< A reading that leads to the mapped file.
   std::string same_path;
   std::optional<PathStat> other;  ///< The first reading that leads to another file.
   std::string trouble;            ///< The first error other than "not there".

@@ -21,7 +21,7 @@ Error ended(std::int64_t pid) {
 }
 
 std::map<std::string, std::uint64_t> read_namespaces(const ProcDirectory& process) {
-  constexpr std::array<const char*, 7> kNames = {"cgroup", "ipc", "mnt", "net",
+  constexpr std::array<const char*, 7> kNames = {"cgroup", "ipc",  "mnt", "net",
                                                  "pid",    "user", "uts"};
   std::map<std::string, std::uint64_t> namespaces;
   for (const char* name : kNames) {

@@ -130,9 +130,9 @@ std::string PythonReader::resolve_shim(const std::string& path) {
   version = std::string(trim(version.substr(0, version.find_first_of(":\n"))));
   std::string target = root + "/versions/" + version + "/bin/" + std::string(base_name(path));
   if (!version.empty() && context_.files.stat(target)) return target;
-  snapshot_.capture.notes.push_back("the Python environment was not found: " +
-                                    escape_foreign(path) +
-                                    " is a shim, and the interpreter behind it is not known");
+  snapshot_.capture.notes.push_back(
+      "the Python environment was not found: " + escape_foreign(path) +
+      " is a shim, and the interpreter behind it is not known");
   return {};
 }
 
@@ -214,7 +214,8 @@ void PythonReader::keep_directories() {
     }
     auto names = disk_.list(directory, "");
     if (!names) {
-      if (names.error().kind != ErrorKind::not_found && names.error().kind != ErrorKind::unsupported) {
+      if (names.error().kind != ErrorKind::not_found &&
+          names.error().kind != ErrorKind::unsupported) {
         python.unread_directories.push_back(escape_foreign(directory) + ": " +
                                             names.error().message);
       }

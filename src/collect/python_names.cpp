@@ -84,10 +84,11 @@ std::optional<std::string> site_directory_of(std::string_view path) {
 }
 
 std::optional<std::string> python_version_in(std::string_view path) {
-  for (auto at = path.find("python"); at != std::string_view::npos; at = path.find("python", at + 1)) {
+  for (auto at = path.find("python"); at != std::string_view::npos;
+       at = path.find("python", at + 1)) {
     const std::string_view rest = path.substr(at + 6);
-    const auto end = std::find_if(rest.begin(), rest.end(),
-                                  [](char c) { return !is_digit(c) && c != '.'; });
+    const auto end =
+        std::find_if(rest.begin(), rest.end(), [](char c) { return !is_digit(c) && c != '.'; });
     const auto version = major_minor(rest.substr(0, static_cast<std::size_t>(end - rest.begin())));
     if (!version.empty()) return version;
   }

@@ -55,7 +55,8 @@ std::vector<LoadedObject> group_objects(const MapsTable& maps) {
     object.executable = object.executable || row.executable;
     object.rows.push_back(static_cast<std::uint32_t>(i));
     const std::string_view path = maps.path(row);
-    if (!path.empty() && std::find(object.paths.begin(), object.paths.end(), path) == object.paths.end()) {
+    if (!path.empty() &&
+        std::find(object.paths.begin(), object.paths.end(), path) == object.paths.end()) {
       object.paths.emplace_back(path);
     }
   }

@@ -18,7 +18,8 @@
 namespace cudart_doctor {
 
 int milliseconds_until(SteadyTime end) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT_MAX));
 }
 
@@ -58,8 +59,7 @@ std::optional<int> kill_and_wait(pid_t child) {
 std::string describe_status(int status) {
   if (!WIFSIGNALED(status)) return "exit code " + std::to_string(WEXITSTATUS(status));
   const char* name = ::sigabbrev_np(WTERMSIG(status));
-  return name != nullptr ? "SIG" + std::string(name)
-                         : "signal " + std::to_string(WTERMSIG(status));
+  return name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(WTERMSIG(status));
 }
 
 }  // namespace cudart_doctor

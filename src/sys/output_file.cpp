@@ -71,7 +71,7 @@ Result<void> write_output(const std::string& path, std::string_view bytes) {
     }
     return {};
   }
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return cannot_write(path, EISDIR);
     if (!S_ISREG(status.st_mode)) return write_opened(path, 0, bytes);

@@ -19,26 +19,19 @@ namespace {
 ErrorKind kind_of(int error) {
   switch (error) {
     case ENOENT:
-    case ENOTDIR:
-      return ErrorKind::not_found;
-    case ESRCH:
-      return ErrorKind::gone;
+    case ENOTDIR: return ErrorKind::not_found;
+    case ESRCH: return ErrorKind::gone;
     case EACCES:
-    case EPERM:
-      return ErrorKind::permission;
-    default:
-      return ErrorKind::io;
+    case EPERM: return ErrorKind::permission;
+    default: return ErrorKind::io;
   }
 }
 
 std::string_view need_text(Need need) {
   switch (need) {
-    case Need::same_user:
-      return "needs the same user, or CAP_SYS_PTRACE";
-    case Need::checkpoint_restore:
-      return "needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN";
-    case Need::file_access:
-      return "needs read access to the file, or CAP_DAC_READ_SEARCH";
+    case Need::same_user: return "needs the same user, or CAP_SYS_PTRACE";
+    case Need::checkpoint_restore: return "needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN";
+    case Need::file_access: return "needs read access to the file, or CAP_DAC_READ_SEARCH";
   }
   return {};
 }

@@ -57,8 +57,7 @@ Result<std::size_t> ProcessMemory::read_by_file(std::uint64_t offset, std::span<
     mem_ = std::move(*fd);
   }
   while (true) {
-    const ssize_t count =
-        ::pread(mem_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+    const ssize_t count = ::pread(mem_.get(), out.data(), out.size(), static_cast<off_t>(offset));
     if (count >= 0) return static_cast<std::size_t>(count);
     if (errno == EINTR) continue;
     // EIO: the page is not there (or cannot be read by others, as [vvar]).

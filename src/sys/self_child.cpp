@@ -120,8 +120,7 @@ std::string SelfChild::runtime() const {
 
 Error SelfChild::ended_while(const std::string& name) {
   const pid_t child = std::exchange(pid_, -1);
-  const auto status =
-      wait_until(child, std::chrono::steady_clock::now() + std::chrono::seconds(2));
+  const auto status = wait_until(child, std::chrono::steady_clock::now() + std::chrono::seconds(2));
   if (!status) kill_and_wait(child);
   return {ErrorKind::io,
           "opening " + escape_foreign(name) + " ended the child with " +

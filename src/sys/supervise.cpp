@@ -57,8 +57,10 @@ WorkStep read_step(const SharedStep& shared) {
   constexpr int kTries = 100;
   for (int attempt = 0; attempt < kTries; ++attempt) {
     const auto before = shared.sequence.load(std::memory_order_acquire);
-    step.stage.assign(shared.stage.data(), std::min<std::size_t>(shared.stage_size, shared.stage.size()));
-    step.path.assign(shared.path.data(), std::min<std::size_t>(shared.path_size, shared.path.size()));
+    step.stage.assign(shared.stage.data(),
+                      std::min<std::size_t>(shared.stage_size, shared.stage.size()));
+    step.path.assign(shared.path.data(),
+                     std::min<std::size_t>(shared.path_size, shared.path.size()));
     std::atomic_thread_fence(std::memory_order_acquire);
     if (before % 2 == 0 && before == shared.sequence.load(std::memory_order_relaxed)) break;
   }
@@ -102,7 +104,7 @@ struct Header {
 
 struct Reading {
   std::string bytes;
-  bool ended = false;    ///< The pipe was closed.
+  bool ended = false;  ///< The pipe was closed.
   bool too_much = false;
 };
 
@@ -189,9 +191,9 @@ Result<WorkResult> Supervisor::run(const SuperviseOptions& options,
   const auto& shared = *static_cast<const SharedStep*>(page->get());
   const Reading reading = read_until(pipe->first.get(), shared, options);
   last_step_ = read_step(shared);
-  const auto status = reading.ended
-                          ? wait_until(child, std::chrono::steady_clock::now() + std::chrono::seconds(2))
-                          : kill_and_wait(child);
+  const auto status =
+      reading.ended ? wait_until(child, std::chrono::steady_clock::now() + std::chrono::seconds(2))
+                    : kill_and_wait(child);
   if (reading.too_much) return fail(ErrorKind::limit, "the inspection's result is too large");
   if (reading.ended && status) return take_result(reading, *status, shown(last_step_));
   std::string message = "no answer within the deadline during: " + shown(last_step_);

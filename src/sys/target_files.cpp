@@ -98,8 +98,8 @@ void TargetFiles::choose_method() {
   const UniqueFd probe(open_in_root(root_.get(), "/"));
   if (probe.valid()) return;
   // ENOSYS before Linux 5.6; EPERM from container filters older than the call.
-  note_ = "openat2 is not available (" +
-          system_error(errno, "openat2", Need::file_access).message + "); ";
+  note_ = "openat2 is not available (" + system_error(errno, "openat2", Need::file_access).message +
+          "); ";
   method_ = own_root_ ? Method::plain : Method::none;
   note_ += own_root_ ? "paths were opened without it, which is safe in the same root directory"
                      : "paths of another root directory were not opened";
@@ -114,14 +114,9 @@ Result<FoundPath> TargetFiles::find(const std::string& path) const {
   }
   int fd = -1;
   switch (method_) {
-    case Method::openat2:
-      fd = open_in_root(root_.get(), path.c_str());
-      break;
-    case Method::plain:
-      fd = ::openat(root_.get(), relative(path), O_PATH | O_CLOEXEC);
-      break;
-    case Method::none:
-      return fail(ErrorKind::unsupported, escape_foreign(path) + ": " + note_);
+    case Method::openat2: fd = open_in_root(root_.get(), path.c_str()); break;
+    case Method::plain: fd = ::openat(root_.get(), relative(path), O_PATH | O_CLOEXEC); break;
+    case Method::none: return fail(ErrorKind::unsupported, escape_foreign(path) + ": " + note_);
   }
   FoundPath found;
   found.fd = UniqueFd(fd);
@@ -151,8 +146,7 @@ Result<PathStat> TargetFiles::stat(const std::string& path) const {
   return found->info;
 }
 
-Result<OpenedFile> TargetFiles::open_regular(const FoundPath& found,
-                                             std::string_view shown) const {
+Result<OpenedFile> TargetFiles::open_regular(const FoundPath& found, std::string_view shown) const {
   if (!found.info.is_regular()) {
     return fail(ErrorKind::unsupported,
                 escape_foreign(shown) + ": not opened, it is a " + found.info.type_name());

@@ -68,7 +68,8 @@ Snapshot full_snapshot() {
   snapshot.process.threads = 3;
   snapshot.process.libc = "glibc";
   snapshot.maps = *parse_maps(
-      "1000-2000 r-xp 00000000 08:01 7 /a/lib\xff.so\nodd line\n2000-3000 r--p 00000000 08:01 8 /b");
+      "1000-2000 r-xp 00000000 08:01 7 /a/lib\xff.so\nodd line\n2000-3000 r--p 00000000 08:01 8 "
+      "/b");
   LoadedObject object;
   object.key = {8, 1, 7};
   object.paths = {"/a/lib\xff.so", "/a/b\nc"};
@@ -142,7 +143,8 @@ Snapshot full_snapshot() {
 class Folder {
  public:
   Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "doctor-bundle-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "doctor-bundle-XXXXXX").string();
     REQUIRE(::mkdtemp(pattern.data()) != nullptr);
     path_ = pattern;
   }
@@ -204,9 +206,9 @@ TEST_CASE("a snapshot comes back from a bundle as it was") {
 }
 
 TEST_CASE("every key of the format is needed and is named when it is missing") {
-  const auto names = {"origin",      "environment_only", "self_notes", "process", "objects",
-                      "link_map",    "environment",      "loader",     "python",  "disk",
-                      "installed",   "host",             "capture"};
+  const auto names = {
+      "origin", "environment_only", "self_notes", "process",   "objects", "link_map", "environment",
+      "loader", "python",           "disk",       "installed", "host",    "capture"};
   for (const std::string name : names) {
     const Error error = error_after([&](auto& document) { document.erase(name); });
     CHECK(error.kind == ErrorKind::malformed);
@@ -237,9 +239,8 @@ TEST_CASE("wrong types, huge numbers and lying indices are refused by name") {
       {"/host", nlohmann::json::array(), "host is not an object"},
   };
   for (const auto& row : rows) {
-    const Error error = error_after([&](auto& document) {
-      document[nlohmann::json::json_pointer(row.pointer)] = row.value;
-    });
+    const Error error = error_after(
+        [&](auto& document) { document[nlohmann::json::json_pointer(row.pointer)] = row.value; });
     INFO(row.pointer);
     CHECK(error.kind == ErrorKind::malformed);
     CHECK_THAT(error.message, ContainsSubstring(row.message));
@@ -253,9 +254,9 @@ TEST_CASE("another bundle version is unsupported, not malformed") {
 }
 
 TEST_CASE("text that is no JSON object is malformed") {
-  const std::string text = GENERATE(std::string(), std::string("[1,2"), std::string("[]"),
-                                    std::string("\xff\xfe"), std::string(100000, '['),
-                                    std::string("{\"bundle_version\": 1"));
+  const std::string text =
+      GENERATE(std::string(), std::string("[1,2"), std::string("[]"), std::string("\xff\xfe"),
+               std::string(100000, '['), std::string("{\"bundle_version\": 1"));
   auto result = snapshot_from_json(text, "", "snapshot.json");
   REQUIRE_FALSE(result);
   CHECK(result.error().kind == ErrorKind::malformed);

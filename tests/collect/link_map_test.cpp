@@ -88,7 +88,8 @@ TEST_CASE("a circular list ends with a note") {
   auto look = read_link_map(image, Image::auxv());
   REQUIRE(look);
   CHECK(look->namespaces[0].modules.size() == 2);
-  CHECK_THAT(look->namespaces[0].note, ContainsSubstring("list broken after 2 entries: it is circular"));
+  CHECK_THAT(look->namespaces[0].note,
+             ContainsSubstring("list broken after 2 entries: it is circular"));
 }
 
 TEST_CASE("a list that leads into a hole keeps what came before") {

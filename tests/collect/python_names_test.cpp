@@ -1,5 +1,6 @@
 // Names of Python's installation layout.
 #include "cudart_doctor/collect/python_names.hpp"
+
 #include "support/catch.hpp"
 
 using namespace cudart_doctor;
@@ -15,8 +16,8 @@ TEST_CASE("metadata names give the normalised distribution and its version") {
       Row{"nvidia_cuda_runtime_cu12-12.8.90.dist-info", "nvidia-cuda-runtime-cu12", "12.8.90"},
       Row{"torch-2.7.0+cu128.dist-info", "torch", "2.7.0+cu128"},
       Row{"Zope.Interface__x-1.dist-info", "zope-interface-x", "1"},
-      Row{"foo-bar-1.0.dist-info", "foo-bar", "1.0"},
-      Row{"foo-1.0-py3.11.egg-info", "foo", "1.0"}, Row{"foo.egg-info", "foo", ""},
+      Row{"foo-bar-1.0.dist-info", "foo-bar", "1.0"}, Row{"foo-1.0-py3.11.egg-info", "foo", "1.0"},
+      Row{"foo.egg-info", "foo", ""},
       Row{"sglang-0.5.9.post1-py3-none-any.egg-info", "sglang", "0.5.9.post1"});
   const auto found = parse_metadata_name(row.name);
   REQUIRE(found);
@@ -32,7 +33,8 @@ TEST_CASE("other names are no metadata") {
 TEST_CASE("the site directory of a mapped path ends with the packages folder") {
   CHECK(site_directory_of("/v/lib/python3.11/site-packages/torch/lib/libc10.so") ==
         "/v/lib/python3.11/site-packages");
-  CHECK(site_directory_of("/usr/lib/python3/dist-packages/x.so") == "/usr/lib/python3/dist-packages");
+  CHECK(site_directory_of("/usr/lib/python3/dist-packages/x.so") ==
+        "/usr/lib/python3/dist-packages");
   CHECK_FALSE(site_directory_of("/usr/lib/libc.so.6"));
 }
 
@@ -52,7 +54,8 @@ TEST_CASE("interpreter names are told from programs that begin alike") {
 }
 
 TEST_CASE("pyvenv.cfg of venv, virtualenv and uv is understood") {
-  const auto venv = parse_pyvenv_cfg("home = /usr/bin\ninclude-system-site-packages = true\nversion = 3.11.2\n");
+  const auto venv =
+      parse_pyvenv_cfg("home = /usr/bin\ninclude-system-site-packages = true\nversion = 3.11.2\n");
   CHECK(venv.home == "/usr/bin");
   CHECK(venv.version == "3.11");
   CHECK(venv.system_sites);

@@ -102,7 +102,8 @@ std::string Victim::tell(const std::string& verb, const std::string& argument) {
   bytes += '\0';
   bytes += argument;
   bytes += '\0';
-  if (::write(commands_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) return {};
+  if (::write(commands_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+    return {};
   return read_line();
 }
 

@@ -29,7 +29,8 @@ TEST_CASE("a loaded library is read with its soname, version nodes and link map 
   REQUIRE(object->elf.is_known());
   CHECK(object->elf.get()->soname == "libcudart.so.12");
   CHECK(object->elf.get()->version_definitions == std::vector<std::string>{"libcudart.so.12"});
-  CHECK(object->elf.get()->exports == std::vector<std::string>{"cudaDeviceReset", "cudaGetDeviceCount"});
+  CHECK(object->elf.get()->exports ==
+        std::vector<std::string>{"cudaDeviceReset", "cudaGetDeviceCount"});
   CHECK(object->content.is_known());
   REQUIRE(snapshot->link_map.is_known());
   const auto& entry = snapshot->link_map.get()->front().entries.back();
@@ -150,7 +151,8 @@ TEST_CASE("a deleted file whose name ended like the mark loses only the mark") {
   CHECK(object->state == FileState::deleted);
 }
 
-TEST_CASE("a file mapped as data is not a loaded library, but its CUDA name makes it worth reading") {
+TEST_CASE(
+    "a file mapped as data is not a loaded library, but its CUDA name makes it worth reading") {
   Scratch scratch;
   const auto path = scratch.copy_toy("toy_cudart12", "libcudart.so.12");
   const auto other = scratch.path("weights.bin");
@@ -203,7 +205,9 @@ TEST_CASE("a path that did not answer before is not touched again") {
   options.pid = victim.pid();
   options.skip_paths = {path};
   bool touched = false;
-  options.progress = [&](std::string_view, std::string_view at) { touched = touched || at == path; };
+  options.progress = [&](std::string_view, std::string_view at) {
+    touched = touched || at == path;
+  };
   auto snapshot = capture_process(options, live::rules());
   REQUIRE(snapshot);
   CHECK_FALSE(touched);

@@ -17,7 +17,8 @@ std::string make_venv(const Scratch& scratch, std::string_view name) {
   const std::string root = scratch.path(name);
   std::filesystem::create_directories(root + "/bin");
   std::filesystem::create_directories(root + "/lib/python3.11/site-packages/vllm-0.9.1.dist-info");
-  std::filesystem::create_directories(root + "/lib/python3.11/site-packages/Foo_Bar-1.0-py3.11.egg-info");
+  std::filesystem::create_directories(root +
+                                      "/lib/python3.11/site-packages/Foo_Bar-1.0-py3.11.egg-info");
   live::write_text(root + "/pyvenv.cfg", "home = /usr/bin\nversion = 3.11.2\n");
   live::write_text(root + "/bin/python", "#!/bin/true\n");
   ::chmod((root + "/bin/python").c_str(), 0755);
@@ -103,8 +104,9 @@ TEST_CASE("a CUDA library in a wheel's folder is installed, its links are not ot
   std::filesystem::create_symlink("libcudart.so.12", folder + "/libcudart.so");
   Victim victim([&] { ::setenv("VIRTUAL_ENV", venv.c_str(), 1); });
   const auto in_folder = [&](const Snapshot& snapshot) {
-    return std::count_if(snapshot.installed.begin(), snapshot.installed.end(),
-                         [&](const auto& file) { return file.path == folder + "/libcudart.so.12"; });
+    return std::count_if(
+        snapshot.installed.begin(), snapshot.installed.end(),
+        [&](const auto& file) { return file.path == folder + "/libcudart.so.12"; });
   };
   auto snapshot = capture_with(victim, "");
   CHECK(in_folder(snapshot) == 1);

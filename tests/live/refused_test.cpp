@@ -20,8 +20,9 @@ void make_proc(const Scratch& scratch, std::string_view stat) {
   std::filesystem::create_directories(scratch.path("77"));
   live::write_text(scratch.path("77/stat"), stat);
   live::write_text(scratch.path("77/status"), "Name:\tfake\nUid:\t1000\t1000\t1000\t1000\n");
-  live::write_text(scratch.path("77/maps"),
-                   "10000000-10001000 r-xp 00000000 08:01 42                         /no/such/file\n");
+  live::write_text(
+      scratch.path("77/maps"),
+      "10000000-10001000 r-xp 00000000 08:01 42                         /no/such/file\n");
   live::write_text(scratch.path("77/statm"), "1 1 1 1 0 1 0\n");
   live::write_text(scratch.path("77/environ"), std::string_view("A=1\0", 4));
   live::write_text(scratch.path("77/cmdline"), std::string_view("fake\0", 5));

@@ -29,7 +29,8 @@ void need_root() {
 }
 
 void become_nobody() {
-  if (::setgroups(0, nullptr) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) ::_exit(126);
+  if (::setgroups(0, nullptr) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0)
+    ::_exit(126);
 }
 
 WorkResult work_result(std::string output, int code) {
@@ -56,9 +57,9 @@ TEST_CASE("another user is refused, with what would be needed") {
   auto result = run_supervised({}, [&](Progress&) {
     become_nobody();
     auto snapshot = capture(victim.pid());
-    return snapshot ? work_result("captured", 0)
-                    : work_result(snapshot.error().message,
-                                  static_cast<int>(snapshot.error().kind));
+    return snapshot
+               ? work_result("captured", 0)
+               : work_result(snapshot.error().message, static_cast<int>(snapshot.error().kind));
   });
   REQUIRE(result);
   CHECK(result->code == static_cast<int>(ErrorKind::permission));
@@ -157,7 +158,8 @@ TEST_CASE("a link inside the target's root does not lead out of it") {
   using Want = DiskRequest::Want;
   auto rules = live::rules();
   rules.wanted = [](const Snapshot&) {
-    return std::vector<DiskRequest>{{Want::text, "/lib/absolute", {}}, {Want::text, "/lib/relative", {}}};
+    return std::vector<DiskRequest>{{Want::text, "/lib/absolute", {}},
+                                    {Want::text, "/lib/relative", {}}};
   };
   CaptureOptions options;
   options.pid = child;

@@ -1,8 +1,9 @@
 // The child that stands for this environment: what it opens, and how it fails.
+#include "cudart_doctor/sys/self_child.hpp"
+
 #include <cstdlib>
 #include <filesystem>
 
-#include "cudart_doctor/sys/self_child.hpp"
 #include "live_support.hpp"
 #include "support/catch.hpp"
 

@@ -1,11 +1,12 @@
 // The supervised child: results, crashes, deadlines, and its end with its parent.
+#include "cudart_doctor/sys/supervise.hpp"
+
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <stdexcept>
 
-#include "cudart_doctor/sys/supervise.hpp"
 #include "support/catch.hpp"
 
 using namespace cudart_doctor;

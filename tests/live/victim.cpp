@@ -30,7 +30,8 @@ std::string load_from_memfd(const std::string& path) {
   if (fd < 0 || from < 0) return "cannot open";
   std::vector<char> bytes(1 << 20);
   const ssize_t size = ::read(from, bytes.data(), bytes.size());
-  if (size <= 0 || ::write(fd, bytes.data(), static_cast<std::size_t>(size)) != size) return "short";
+  if (size <= 0 || ::write(fd, bytes.data(), static_cast<std::size_t>(size)) != size)
+    return "short";
   const std::string name = "/proc/self/fd/" + std::to_string(fd);
   const bool loaded = ::dlopen(name.c_str(), RTLD_NOW) != nullptr;
   ::close(from);

@@ -26,8 +26,8 @@ struct CaptureRules {
 struct CaptureOptions {
   std::int64_t pid = 0;
   std::string proc_root = "/proc";
-  std::string python;                     ///< --python EXE; empty: found from the target.
-  std::set<std::string> skip_paths;       ///< Paths that did not answer before: not touched again.
+  std::string python;                ///< --python EXE; empty: found from the target.
+  std::set<std::string> skip_paths;  ///< Paths that did not answer before: not touched again.
   /// Told before every step that can block: stage and path. The supervisor names them on timeout.
   std::function<void(std::string_view stage, std::string_view path)> progress;
 };

@@ -27,7 +27,7 @@ class ObjectReader {
   struct Bytes {
     std::optional<OpenedFile> file;
     ReadRoute route = ReadRoute::none;
-    std::string note;   ///< Why a better route was not taken.
+    std::string note;      ///< Why a better route was not taken.
     bool refused = false;  ///< It is no regular file and was not opened; `note` says what it is.
   };
   PathCheck examine_paths(LoadedObject& object);

@@ -13,9 +13,9 @@ namespace cudart_doctor {
 struct PathCheck {
   FileState state = FileState::unknown;
   std::string note;
-  std::string path;                ///< The file's name: mark cut, line breaks restored where proven.
+  std::string path;  ///< The file's name: mark cut, line breaks restored where proven.
   bool marked_deleted = false;
-  std::optional<PathStat> now;     ///< What is at the path, where something is.
+  std::optional<PathStat> now;  ///< What is at the path, where something is.
 };
 
 /// True for what never had a path on disk: memfd, shared anonymous memory, SysV segments.

@@ -14,8 +14,8 @@ namespace cudart_doctor {
 /// Directories that an interpreter would search, whether or not they exist; in order.
 struct SiteSearch {
   std::vector<std::string> directories;
-  std::string version;       ///< "3.11", "" when not found.
-  bool user_sites = true;    ///< false in a virtual environment that shuts them out.
+  std::string version;     ///< "3.11", "" when not found.
+  bool user_sites = true;  ///< false in a virtual environment that shuts them out.
   bool is_venv = false;
 };
 

@@ -27,7 +27,7 @@ class CachedSource final : public ByteSource {
       return last_use != 0 && position >= begin && position - begin < bytes.size();
     }
   };
-  static constexpr std::size_t kBlocks = 8;
+  static constexpr std::size_t kBlocks = 32;
 
   /// The block that holds `position`, or nullptr where the source has nothing there.
   Result<const Block*> block_at(std::uint64_t position);

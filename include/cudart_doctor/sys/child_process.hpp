@@ -1,4 +1,5 @@
-// What supervise and self_child share: a child of ours that is ended and waited for in bounded time.
+// What supervise and self_child share: a child of ours that is ended and waited for in bounded
+// time.
 #pragma once
 
 #include <sys/types.h>

@@ -17,7 +17,8 @@ class ProcessMemory final : public ByteSource {
   /// filtered out (seccomp in containers), /proc/PID/mem.
   ProcessMemory(const ProcDirectory& process, std::int64_t pid) : process_(process), pid_(pid) {}
 
-  /// Short where the next page is not there; 0 where the first is not. Errors: permission, gone, io.
+  /// Short where the next page is not there; 0 where the first is not. Errors: permission, gone,
+  /// io.
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) override;
   [[nodiscard]] std::optional<std::uint64_t> size() const override { return std::nullopt; }
 

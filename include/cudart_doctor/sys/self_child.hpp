@@ -18,7 +18,7 @@ namespace cudart_doctor {
 inline constexpr std::string_view kSelfTargetArgument = "__self-target";
 
 struct SelfChildOptions {
-  std::vector<std::string> load;  ///< --load LIB, in order.
+  std::vector<std::string> load;              ///< --load LIB, in order.
   std::chrono::milliseconds deadline{10000};  ///< For each dlopen.
   std::string executable = "/proc/self/exe";
 };

@@ -34,8 +34,8 @@ struct WorkResult {
 };
 
 struct SuperviseOptions {
-  std::chrono::milliseconds deadline{30000};   ///< For the whole work.
-  std::chrono::milliseconds step_limit{0};     ///< For one step; 0: only the deadline counts.
+  std::chrono::milliseconds deadline{30000};  ///< For the whole work.
+  std::chrono::milliseconds step_limit{0};    ///< For one step; 0: only the deadline counts.
 };
 
 class Supervisor {

@@ -73,7 +73,8 @@ class TargetFiles {
 
  private:
   enum class Method : std::uint8_t { openat2, plain, none };
-  TargetFiles(UniqueFd root, std::string prefix) : root_(std::move(root)), prefix_(std::move(prefix)) {}
+  TargetFiles(UniqueFd root, std::string prefix)
+      : root_(std::move(root)), prefix_(std::move(prefix)) {}
   void choose_method();
 
   UniqueFd root_;
