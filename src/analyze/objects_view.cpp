@@ -60,7 +60,8 @@ std::optional<std::size_t> object_of_entry(const Snapshot& snapshot, const LinkE
     if (*entry.object < snapshot.objects.size()) return *entry.object;
     return std::nullopt;
   }
-  if (entry.name.empty()) return std::nullopt;
+  // The main program has no name, and the vDSO has one that is no path.
+  if (entry.name.find('/') == std::string::npos) return std::nullopt;
   for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
     if (snapshot.objects[i].executable && has_path(snapshot.objects[i], entry.name)) return i;
   }

@@ -39,7 +39,7 @@ void put_stability(const Snapshot& snapshot, std::span<const PythonLine> lines, 
 template <ScanRule kRule>
 Selection decide_scan(const Policy& policy, const PolicyInput& input) {
   const Snapshot& snapshot = input.snapshot;
-  const auto lines = scanned_lines(snapshot);
+  const std::vector<PythonLine>& lines = input.cudart_lines;
   StepLog log;
   const ScanAnswer answer = kRule(lines, log);
   Selection selection;
