@@ -1,6 +1,9 @@
 #include "cudart_doctor/analyze/maps_view.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
+#include <iterator>
 
 #include "cudart_doctor/base/text.hpp"
 
@@ -39,11 +42,25 @@ std::size_t space_at_end(std::string_view text) {
 
 std::vector<PythonLine> python_lines_with(const MapsTable& maps, std::string_view word) {
   std::vector<PythonLine> lines;
-  for (std::uint32_t row = 0; row < maps.rows.size(); ++row) {
-    const std::string_view raw = maps.line(maps.rows[row]);
-    if (raw.find(word) == std::string_view::npos) continue;
-    for (const std::string_view part : split(raw, '\r')) {
-      if (part.find(word) != std::string_view::npos) lines.push_back({part, row});
+  std::string_view text = maps.text;
+  std::size_t from = 0;
+  while (from < text.size()) {
+    // One search over the whole text: a hundred thousand short ones cost far more.
+    const void* const hit = ::memmem(text.data() + from, text.size() - from, word.data(), word.size());
+    if (hit == nullptr) break;
+    const auto at = static_cast<std::size_t>(static_cast<const char*>(hit) - text.data());
+    const auto row = std::upper_bound(
+        maps.rows.begin(), maps.rows.end(), at,
+        [](std::size_t offset, const Mapping& mapping) { return offset < mapping.text_begin; });
+    from = at + word.size();
+    if (row == maps.rows.begin()) continue;  // An odd line before the first row.
+    const Mapping& mapping = *std::prev(row);
+    const std::size_t end = std::size_t{mapping.text_begin} + mapping.text_size;
+    if (at + word.size() > end) continue;  // In an odd line, or across two lines.
+    from = end;
+    const auto index = static_cast<std::uint32_t>(std::prev(row) - maps.rows.begin());
+    for (const std::string_view part : split(maps.line(mapping), '\r')) {
+      if (part.find(word) != std::string_view::npos) lines.push_back({part, index});
     }
   }
   return lines;

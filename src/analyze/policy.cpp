@@ -55,6 +55,13 @@ PresenceNote presence_of(const Policy& policy, const Consumer* consumer) {
 
 }  // namespace
 
+// Every rule requires libcudart in the line; the wider word keeps names such as libstub_cudart.so
+// among the steps.
+PolicyInput::PolicyInput(const Snapshot& snapshot_seen, std::span<const Candidate> candidates_seen)
+    : snapshot(snapshot_seen),
+      candidates(candidates_seen),
+      cudart_lines(python_lines_with(snapshot_seen.maps, "cudart")) {}
+
 std::span<const Policy> policies() {
   static const std::vector<Policy> kTable = make_table();
   return kTable;

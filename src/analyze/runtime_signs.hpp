@@ -13,7 +13,7 @@
 
 namespace cudart_doctor {
 
-/// 392 to 458 runtime functions are exported by every runtime from 11.7 to 13.5.
+/// 389 to 458 runtime functions are exported by every runtime from 11.7 to 13.5.
 inline constexpr std::uint32_t kGenuineExports = 350;
 /// Below this an object offers only a part of the API.
 inline constexpr std::uint32_t kPartialExports = 100;

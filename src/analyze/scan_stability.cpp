@@ -20,10 +20,12 @@ GroupKey key_of(const MapsTable& maps, std::uint32_t row) {
 
 std::vector<PythonLine> with_first(const MapsTable& maps, std::span<const PythonLine> lines,
                                    const GroupKey& first) {
-  std::vector<PythonLine> moved(lines.begin(), lines.end());
-  std::stable_partition(moved.begin(), moved.end(), [&](const PythonLine& line) {
-    return key_of(maps, line.row) == first;
-  });
+  std::vector<PythonLine> moved;
+  std::vector<PythonLine> rest;
+  for (const PythonLine& line : lines) {
+    (key_of(maps, line.row) == first ? moved : rest).push_back(line);
+  }
+  moved.insert(moved.end(), rest.begin(), rest.end());
   return moved;
 }
 

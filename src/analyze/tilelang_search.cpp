@@ -58,7 +58,8 @@ std::vector<std::string> directories_of(const Snapshot& snapshot, std::size_t sh
   for (const std::string& site : snapshot.python.site_directories) add_site(directories, site);
   add_cuda_root(directories, variable(snapshot, "CUDA_PATH"));
   add_cuda_root(directories, variable(snapshot, "CUDA_HOME"));
-  for (const std::string_view entry : split(variable(snapshot, "LD_LIBRARY_PATH"), ':')) {
+  const std::string search_list = variable(snapshot, "LD_LIBRARY_PATH");
+  for (const std::string_view entry : split(search_list, ':')) {
     add(directories, std::string(entry));
   }
   add_cuda_root(directories, "/usr/local/cuda");

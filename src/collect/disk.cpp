@@ -9,7 +9,16 @@
 namespace cudart_doctor {
 
 DiskReader::DiskReader(const CaptureContext& context, Snapshot& snapshot)
-    : context_(context), snapshot_(snapshot) {
+    : context_(context), snapshot_(snapshot), unmapped_rules_(context.rules) {
+  // Stubs and runtimes are small. A driver or compiler of a hundred megabytes that nobody mapped
+  // is told well enough by its ELF facts.
+  if (unmapped_rules_.plan) {
+    unmapped_rules_.plan = [&rules = context.rules](const ElfFacts& elf, std::string_view path) {
+      ScanPlan plan = rules.plan(elf, path);
+      if (elf.file_size > kMaxSearched) plan.search_contents = false;
+      return plan;
+    };
+  }
   for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
     objects_.emplace(snapshot.objects[i].key, i);
   }
@@ -41,13 +50,21 @@ void DiskReader::add_elf(DiskEntry& entry, const FoundPath& found, const std::st
     entry.content = object->content;
     return;
   }
+  // One file under several names (libcudart.so, .so.13, .so.13.0.96) is read once.
+  const auto [known, is_new] = read_files_.emplace(found.info.key, path);
+  if (!is_new) {
+    const DiskEntry& other = snapshot_.disk[known->second];
+    entry.elf = other.elf;
+    entry.content = other.content;
+    return;
+  }
   auto file = context_.files.open_regular(found, path);
   if (!file) {
     entry.elf = Fact<ElfFacts>::unknown(file.error().message);
     return;
   }
   FileSource source(std::move(file->fd), file->info.size);
-  ElfLook look = look_into_file(source, path, context_.rules);
+  ElfLook look = look_into_file(source, path, unmapped_rules_);
   entry.elf = std::move(look.elf);
   entry.content = std::move(look.content);
 }

@@ -26,6 +26,18 @@ ElfLook explain_failure(ByteSource& source, const Error& error) {
   return look;
 }
 
+/// Up to here an object is searched whole; of a larger one, only code and constants.
+constexpr std::uint64_t kSearchedWhole = 4U << 20U;
+
+Fact<ContentScan> search(ByteSource& source, const ElfReader& reader, const ElfFacts& facts) {
+  const std::vector<FileRange> everything;
+  auto scan = scan_contents(source, reader.program_headers(), facts.machine,
+                            facts.file_size > kSearchedWhole ? reader.code_and_constants()
+                                                             : everything);
+  return scan ? Fact<ContentScan>::known(std::move(*scan))
+              : Fact<ContentScan>::unknown(scan.error().message);
+}
+
 ElfLook look_into(ByteSource& source, ElfImage image, std::uint64_t base, std::string_view path,
                   const CaptureRules& rules) {
   auto reader = ElfReader::open(source, image, base);
@@ -39,9 +51,7 @@ ElfLook look_into(ByteSource& source, ElfImage image, std::uint64_t base, std::s
     look.content = Fact<ContentScan>::unknown(
         "only the loaded image could be read, and contents are searched in files only");
   } else if (look.plan.search_contents) {
-    auto scan = scan_contents(source, reader->program_headers(), facts.machine);
-    look.content = scan ? Fact<ContentScan>::known(std::move(*scan))
-                        : Fact<ContentScan>::unknown(scan.error().message);
+    look.content = search(source, *reader, facts);
   }
   look.elf = Fact<ElfFacts>::known(std::move(facts));
   return look;

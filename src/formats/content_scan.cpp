@@ -49,26 +49,12 @@ static_assert(std::all_of(kTexts.begin(), kTexts.end(), [](std::string_view text
   return text.size() >= TextSearch::kShortest && text.size() + kMaxVersionText * 2 < kOverlap;
 }));
 
-/// Bytes [begin, end) of the file.
-struct Range {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
-
-/// File ranges of the PT_LOAD segments with all of `flags`, disjoint and ascending: segments may
-/// overlap, and a liar can let 256 of them cover the whole file.
-std::vector<Range> loaded_ranges(const std::vector<ProgramHeader>& headers, std::uint32_t flags) {
-  std::vector<Range> ranges;
-  for (const ProgramHeader& header : headers) {
-    if (header.type != elf::kPtLoad || (header.flags & flags) != flags) continue;
-    if (header.filesz > 0) {
-      ranges.push_back({header.offset, saturating_add(header.offset, header.filesz)});
-    }
-  }
+/// `ranges` in order, without overlaps.
+std::vector<FileRange> merge(std::vector<FileRange> ranges) {
   std::sort(ranges.begin(), ranges.end(),
-            [](const Range& a, const Range& b) { return a.begin < b.begin; });
-  std::vector<Range> merged;
-  for (const Range& range : ranges) {
+            [](const FileRange& a, const FileRange& b) { return a.begin < b.begin; });
+  std::vector<FileRange> merged;
+  for (const FileRange& range : ranges) {
     if (!merged.empty() && range.begin <= merged.back().end) {
       merged.back().end = std::max(merged.back().end, range.end);
     } else {
@@ -76,6 +62,33 @@ std::vector<Range> loaded_ranges(const std::vector<ProgramHeader>& headers, std:
     }
   }
   return merged;
+}
+
+/// File ranges of the PT_LOAD segments with all of `flags`, disjoint and ascending: segments may
+/// overlap, and a liar can let 256 of them cover the whole file.
+std::vector<FileRange> loaded_ranges(const std::vector<ProgramHeader>& headers, std::uint32_t flags) {
+  std::vector<FileRange> ranges;
+  for (const ProgramHeader& header : headers) {
+    if (header.type != elf::kPtLoad || (header.flags & flags) != flags) continue;
+    if (header.filesz > 0) {
+      ranges.push_back({header.offset, saturating_add(header.offset, header.filesz)});
+    }
+  }
+  return merge(std::move(ranges));
+}
+
+/// The parts of `ranges` that lie in `only`; all of them where `only` is empty.
+std::vector<FileRange> limited(const std::vector<FileRange>& ranges,
+                               const std::vector<FileRange>& only) {
+  if (only.empty()) return ranges;
+  std::vector<FileRange> parts;
+  for (const FileRange& wanted : merge(only)) {
+    for (const FileRange& range : ranges) {
+      const FileRange part{std::max(range.begin, wanted.begin), std::min(range.end, wanted.end)};
+      if (part.begin < part.end) parts.push_back(part);
+    }
+  }
+  return parts;
 }
 
 /// "535.261.03" at the beginning of `text`.
@@ -110,16 +123,16 @@ class Scanner {
     for (const TextSearch::Hit& hit : search_.find(block.bytes)) {
       if (hit.at < block.starts) take_text(hit, elf::as_text(block.bytes));
     }
-    for (const Range& range : code_) take_code(block, range);
+    for (const FileRange& range : code_) take_code(block, range);
   }
 
   ContentScan finish(std::uint64_t bytes) const;
 
  private:
   void take_text(const TextSearch::Hit& hit, std::string_view block);
-  void take_code(const Block& block, const Range& range);
+  void take_code(const Block& block, const FileRange& range);
 
-  std::vector<Range> code_;
+  std::vector<FileRange> code_;
   std::uint16_t machine_;
   TextSearch search_;
   std::array<bool, kTexts.size()> found_{};
@@ -147,7 +160,7 @@ void Scanner::take_text(const TextSearch::Hit& hit, std::string_view block) {
   found_[hit.text] = true;
 }
 
-void Scanner::take_code(const Block& block, const Range& range) {
+void Scanner::take_code(const Block& block, const FileRange& range) {
   const std::uint64_t end = block.offset + block.bytes.size();
   const std::uint64_t from = std::max(range.begin, block.offset);
   const std::uint64_t to = std::min(range.end, end);
@@ -188,7 +201,7 @@ Result<std::size_t> read_full(ByteSource& source, std::uint64_t offset, std::spa
 }
 
 /// Searches one range; returns how many bytes were there.
-Result<std::uint64_t> scan_range(ByteSource& source, const Range& range, Scanner& scanner,
+Result<std::uint64_t> scan_range(ByteSource& source, const FileRange& range, Scanner& scanner,
                                  std::span<std::byte> buffer) {
   std::uint64_t at = range.begin;
   std::size_t kept = 0;  // Bytes of the last block that are looked at again, at the buffer's start.
@@ -210,11 +223,11 @@ Result<std::uint64_t> scan_range(ByteSource& source, const Range& range, Scanner
 }  // namespace
 
 Result<ContentScan> scan_contents(ByteSource& source, const std::vector<ProgramHeader>& headers,
-                                  std::uint16_t machine) {
+                                  std::uint16_t machine, const std::vector<FileRange>& only) {
   Scanner scanner(headers, machine);
   std::vector<std::byte> buffer(kOverlap + kBlock);
   std::uint64_t bytes = 0;
-  for (const Range& range : loaded_ranges(headers, 0)) {
+  for (const FileRange& range : limited(loaded_ranges(headers, 0), only)) {
     const auto count = scan_range(source, range, scanner, buffer);
     if (!count) return tl::unexpected(count.error());
     bytes += *count;

@@ -73,14 +73,15 @@ void add_dynamic_facts(elf::ImageBytes& image, const elf::Dynamic& dynamic, ElfF
   }
 }
 
-/// Notes and what section headers add to them.
-void add_note_facts(elf::ImageBytes& image, ElfFacts& facts) {
+/// Notes and what section headers add to them. Returns where code and constants lie.
+std::vector<FileRange> add_note_facts(elf::ImageBytes& image, ElfFacts& facts) {
   elf::Notes notes = elf::read_notes(image, facts.damage);
   elf::SectionFacts sections = elf::read_sections(image, facts.damage);
   facts.device_code_sections = sections.device_code;
   facts.compat_note = notes.compat_text ? notes.compat_text : sections.compat_text;
   facts.build_id = notes.build_id ? notes.build_id : sections.build_id;
   if (notes.cut && !facts.build_id) facts.damage.emplace_back("a note is cut");
+  return std::move(sections.code_and_constants);
 }
 
 /// Keeps the first of equal sentences: a lie repeated 4,096 times is one lie.
@@ -101,6 +102,7 @@ struct ElfReader::State {
   elf::Dynamic dynamic;
   std::vector<std::string> dynamic_damage;
   std::optional<elf::VersionTables> versions;
+  std::vector<FileRange> code_and_constants;
 
   const elf::VersionTables& version_tables(std::vector<std::string>& damage) {
     if (!versions) versions = elf::read_versions(image, dynamic, damage);
@@ -116,7 +118,7 @@ ElfReader::~ElfReader() = default;
 Result<ElfReader> ElfReader::open(ByteSource& source, ElfImage image, std::uint64_t base) {
   auto bytes = elf::ImageBytes::open(source, image, base);
   if (!bytes) return tl::unexpected(bytes.error());
-  auto state = std::make_unique<State>(State{std::move(*bytes), {}, {}, {}});
+  auto state = std::make_unique<State>(State{std::move(*bytes), {}, {}, {}, {}});
   state->dynamic = elf::read_dynamic(state->image, state->dynamic_damage);
   return ElfReader(std::move(state));
 }
@@ -135,7 +137,7 @@ ElfFacts ElfReader::read_facts() {
   facts.version_base = versions.base;
   facts.version_definitions = versions.definitions;
   facts.version_needs = versions.needs;
-  add_note_facts(image, facts);
+  state_->code_and_constants = add_note_facts(image, facts);
   facts.exports_api = std::any_of(
       kTellingNames.begin(), kTellingNames.end(), [&](const elf::HashedName& name) {
         return elf::find_symbol(image, state_->dynamic, name).has_value();
@@ -153,6 +155,10 @@ void ElfReader::walk_symbols(ElfFacts& facts) {
 
 const std::vector<ProgramHeader>& ElfReader::program_headers() const {
   return state_->image.segments();
+}
+
+const std::vector<FileRange>& ElfReader::code_and_constants() const {
+  return state_->code_and_constants;
 }
 
 }  // namespace cudart_doctor

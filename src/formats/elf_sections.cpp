@@ -15,6 +15,8 @@ constexpr std::string_view kBuildIdSection = ".note.gnu.build-id";
 
 struct Section {
   std::uint32_t name = 0;
+  std::uint32_t type = 0;
+  std::uint64_t flags = 0;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
   std::uint32_t link = 0;
@@ -22,8 +24,9 @@ struct Section {
 };
 
 Section load_section(std::span<const std::byte> raw) {
-  return {load<std::uint32_t>(raw, 0), load<std::uint64_t>(raw, 24), load<std::uint64_t>(raw, 32),
-          load<std::uint32_t>(raw, 40), load<std::uint64_t>(raw, 48)};
+  return {load<std::uint32_t>(raw, 0),  load<std::uint32_t>(raw, 4),  load<std::uint64_t>(raw, 8),
+          load<std::uint64_t>(raw, 24), load<std::uint64_t>(raw, 32), load<std::uint32_t>(raw, 40),
+          load<std::uint64_t>(raw, 48)};
 }
 
 struct SectionTable {
@@ -81,6 +84,15 @@ std::optional<SectionTable> read_table(ImageBytes& image, std::vector<std::strin
   return table;
 }
 
+/// Where a compiler puts functions and string constants.
+bool is_code_or_constants(const Section& section, std::string_view name) {
+  constexpr std::uint32_t kProgBits = 1;
+  constexpr std::uint64_t kExecutable = 4;
+  if (section.type != kProgBits) return false;
+  return (section.flags & kExecutable) != 0 || name.starts_with(".rodata") ||
+         name.starts_with(".lrodata");
+}
+
 bool is_device_code(std::string_view name) {
   return name.starts_with(".nv_fatbin") || name.starts_with(".nvFatBinSegment") ||
          name.starts_with("__nv_relfatbin");
@@ -114,6 +126,10 @@ SectionFacts read_sections(ImageBytes& image, std::vector<std::string>& damage) 
   for (const Section& section : table->sections) {
     const std::string_view name = table->name(section);
     if (is_device_code(name)) facts.device_code = true;
+    if (is_code_or_constants(section, name)) {
+      facts.code_and_constants.push_back(
+          {section.offset, saturating_add(section.offset, section.size)});
+    }
     if (name == kCompatSection && !facts.compat_text) {
       facts.compat_text = read_note_section(image, section, damage).compat_text;
     } else if (name == kBuildIdSection && !facts.build_id) {

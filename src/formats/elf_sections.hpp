@@ -15,6 +15,7 @@ struct SectionFacts {
   /// From .note.gnu.build-id: patchelf moves that section to the end of the file and leaves
   /// PT_NOTE pointing at the old place, which it overwrites.
   std::optional<std::string> build_id;
+  std::vector<FileRange> code_and_constants;  ///< Executable and .rodata sections.
 };
 
 /// Looks through the names of a file's sections. Memory images have none.

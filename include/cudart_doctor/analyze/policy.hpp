@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cudart_doctor/analyze/maps_view.hpp"
 #include "cudart_doctor/model/candidate.hpp"
 #include "cudart_doctor/model/selection.hpp"
 #include "cudart_doctor/model/snapshot.hpp"
@@ -16,8 +17,13 @@ namespace cudart_doctor {
 
 /// What a rule may look at: the snapshot and what its objects turned out to be.
 struct PolicyInput {
+  PolicyInput(const Snapshot& snapshot_seen, std::span<const Candidate> candidates_seen);
+
   const Snapshot& snapshot;
   std::span<const Candidate> candidates;
+  /// The lines of maps that hold "cudart": all that a scanning rule can be interested in, found
+  /// once for all of them.
+  std::vector<PythonLine> cudart_lines;
 };
 
 struct Policy {

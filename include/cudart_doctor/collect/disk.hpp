@@ -14,6 +14,8 @@ class DiskReader {
   static constexpr std::size_t kMaxRequests = 20000;
   static constexpr std::size_t kMaxNames = 100000;
   static constexpr std::uint64_t kMaxText = 1u << 20;
+  /// Files that are not mapped are searched for contents up to this size, in bytes.
+  static constexpr std::uint64_t kMaxSearched = 4u << 20;
 
   /// Entries are added to `snapshot`.disk; both must outlive this.
   DiskReader(const CaptureContext& context, Snapshot& snapshot);
@@ -35,6 +37,8 @@ class DiskReader {
 
   const CaptureContext& context_;
   Snapshot& snapshot_;
+  CaptureRules unmapped_rules_;
+  std::map<FileKey, std::string> read_files_;  ///< Files that were read, with the path's entry.
   std::map<FileKey, std::size_t> objects_;  ///< Device and inode to index of the mapped object.
 };
 

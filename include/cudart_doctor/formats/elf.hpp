@@ -25,6 +25,12 @@ struct ProgramHeader {
   std::uint64_t align = 0;
 };
 
+/// [begin, end) in a file.
+struct FileRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
 enum class ElfImage : std::uint8_t {
   file,    ///< Offsets are file offsets.
   memory,  ///< The source's offset 0 is where the ELF header is mapped; addresses are vaddrs
@@ -53,6 +59,10 @@ class ElfReader {
   void walk_symbols(ElfFacts& facts);
 
   [[nodiscard]] const std::vector<ProgramHeader>& program_headers() const;
+
+  /// Where code and constant data lie, by the section headers that read_facts() looked at; empty
+  /// where they could not be read. Device code, most of a large CUDA library, is not among them.
+  [[nodiscard]] const std::vector<FileRange>& code_and_constants() const;
 
  private:
   struct State;

@@ -15,12 +15,6 @@ namespace {
 constexpr std::string_view kEnvName = "VLLM_CUDART_SO_PATH";
 constexpr std::string_view kNotLoaded = "libcudart is not loaded in the current process";
 
-/// Every rule requires libcudart in the line; the wider word keeps names such as libstub_cudart.so
-/// among the steps.
-std::vector<PythonLine> scanned_lines(const Snapshot& snapshot) {
-  return python_lines_with(snapshot.maps, "cudart");
-}
-
 std::optional<std::size_t> object_of_row(const Snapshot& snapshot, std::uint32_t row) {
   for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
     const auto& rows = snapshot.objects[i].rows;
@@ -124,7 +118,7 @@ Selection decide_unique(const Policy& policy, const PolicyInput& input) {
   Selection selection = decide_scan<scan_sglang>(policy, input);
   if (selection.outcome != Outcome::selected) return selection;
   std::vector<std::string> kept;
-  for (const PythonLine& line : scanned_lines(input.snapshot)) {
+  for (const PythonLine& line : input.cudart_lines) {
     StepLog ignored(StepLog::Mode::discard);
     const ScanAnswer alone = scan_sglang(std::span(&line, 1), ignored);
     if (alone.outcome != Outcome::selected) continue;
