@@ -106,8 +106,9 @@ std::vector<std::string> PythonReader::mapped_sites() const {
     if (place == counted.end()) place = counted.insert(counted.end(), {*site, 0});
     ++place->second;
   }
-  std::stable_sort(counted.begin(), counted.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::sort(counted.begin(), counted.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
   std::vector<std::string> sites;
   for (auto& [site, count] : counted) sites.push_back(std::move(site));
   return sites;

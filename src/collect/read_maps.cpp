@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/formats/proc_text.hpp"
@@ -60,8 +61,9 @@ std::vector<LoadedObject> group_objects(const MapsTable& maps) {
       object.paths.emplace_back(path);
     }
   }
-  std::stable_sort(objects.begin(), objects.end(),
-                   [](const auto& a, const auto& b) { return a.lowest < b.lowest; });
+  std::sort(objects.begin(), objects.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.lowest, a.key) < std::tie(b.lowest, b.key);
+  });
   return objects;
 }
 
