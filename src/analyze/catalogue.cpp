@@ -36,11 +36,10 @@ constexpr std::array kCatalogue{
         "A consumer that opens the path may map the new file as a second runtime beside the old "
         "one, or fail.",
         "Restart the process. Cutting the \" (deleted)\" mark and opening the path is no remedy."},
-    CatalogueEntry{
-        "MP03", "mapping-memfd", Owner::user, "warning",
-        "A CUDA runtime was loaded from memory (memfd): there is no path to open.",
-        "Consumers that look for the runtime by its path cannot open it.",
-        "Load the runtime from a file."},
+    CatalogueEntry{"MP03", "mapping-memfd", Owner::user, "warning",
+                   "A CUDA runtime was loaded from memory (memfd): there is no path to open.",
+                   "Consumers that look for the runtime by its path cannot open it.",
+                   "Load the runtime from a file."},
     CatalogueEntry{
         "MP04", "mapping-foreign-namespace", Owner::node,
         "info; error if a CUDA library there could not be read",
@@ -56,8 +55,7 @@ constexpr std::array kCatalogue{
         "What a path-opening consumer gets is not what is loaded.",
         "Find what was mounted over the path; restart the process in the final mount layout."},
     CatalogueEntry{
-        "MP06", "name-only-match", Owner::image,
-        "info; critical if the old scan stops at it",
+        "MP06", "name-only-match", Owner::image, "info; critical if the old scan stops at it",
         "A line of maps contains \"libcudart\" only in a directory name, a data mapping or a "
         "pseudo entry.",
         "The old scan takes the first line that contains the word anywhere, and aborts or opens "
@@ -73,10 +71,10 @@ constexpr std::array kCatalogue{
         "MP08", "maps-incomplete", Owner::node, "warning; error if empty",
         "The list of mappings was empty, held lines that are no maps lines, or did not hold still "
         "while it was read.",
-        "The report may miss a library.",
-        "Run the doctor again when the process is at rest."},
+        "The report may miss a library.", "Run the doctor again when the process is at rest."},
     CatalogueEntry{
-        "RT01", "runtime-absent", Owner::image, "error if something mapped needs a runtime; else info",
+        "RT01", "runtime-absent", Owner::image,
+        "error if something mapped needs a runtime; else info",
         "No mapped object is a CUDA runtime, and none that was searched has one linked in.",
         "Code that needs the runtime fails at its first call, or loads one by its own rule.",
         "Load CUDA first, or install the runtime that the needing object names."},
@@ -87,8 +85,7 @@ constexpr std::array kCatalogue{
         "Load a shared runtime, or set the consumer's own override where it has one. Static copies "
         "by themselves are normal."},
     CatalogueEntry{
-        "RT03", "lookalike-mapped", Owner::image,
-        "warning; info where no name rule can select it",
+        "RT03", "lookalike-mapped", Owner::image, "warning; info where no name rule can select it",
         "An object is mapped that is named like a CUDA runtime, or exports its functions, and is "
         "none.",
         "A consumer that picks its runtime by name may take it and find functions missing.",
@@ -129,8 +126,7 @@ constexpr std::array kCatalogue{
         "The consumer behaves as if CUDA were not loaded.",
         "Upgrade the consumer, or use its override where it has one."},
     CatalogueEntry{
-        "RT11", "override-ineffective", Owner::user,
-        "warning; error if it names a missing file",
+        "RT11", "override-ineffective", Owner::user, "warning; error if it names a missing file",
         "An override variable is set, but the rule would not read it, or it leads nowhere.",
         "The runtime that the operator asked for is not the one that is used.",
         "Remove the variable, or correct it; what outranks it is named in the evidence."},

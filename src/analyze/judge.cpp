@@ -65,11 +65,10 @@ std::string undecided_reason(const Report& report) {
     return count_of(snapshot.capture.unread.size(), "mapped library", "mapped libraries") +
            " could not be read";
   }
-  const auto open = std::find_if(report.candidates.begin(), report.candidates.end(),
-                                 [](const Candidate& candidate) {
-                                   return candidate.loaded &&
-                                          candidate.kind == RuntimeKind::undetermined;
-                                 });
+  const auto open = std::find_if(
+      report.candidates.begin(), report.candidates.end(), [](const Candidate& candidate) {
+        return candidate.loaded && candidate.kind == RuntimeKind::undetermined;
+      });
   if (open != report.candidates.end()) {
     return "what " + escape_foreign(base_name(open->path)) + " is could not be determined";
   }
@@ -98,8 +97,7 @@ Report make_report(Snapshot snapshot, const JudgeOptions& options) {
   report.candidates = find_candidates(report.snapshot);
   report.companions = find_companions(report.snapshot);
   report.consumers = find_consumers(report.snapshot);
-  report.selections =
-      select_all(PolicyInput{report.snapshot, report.candidates}, report.consumers);
+  report.selections = select_all(PolicyInput{report.snapshot, report.candidates}, report.consumers);
   const Observations seen{report.snapshot, report.candidates, report.companions, report.consumers,
                           report.selections};
   for (auto* const family : {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver}) {

@@ -28,9 +28,7 @@ bool is_look_alike(const Candidate& candidate) {
   return fake && candidate.loaded;
 }
 
-bool counts_in_full(const Selection& selection) {
-  return selection.presence != Presence::absent;
-}
+bool counts_in_full(const Selection& selection) { return selection.presence != Presence::absent; }
 
 std::string consumer_phrase(const Selection& selection) {
   if (selection.presence == Presence::present && !selection.presence_note.empty()) {

@@ -17,7 +17,7 @@ std::string_view variable_that_brought(const Snapshot& snapshot, std::string_vie
   if (value == nullptr) return {};
   const auto parts = split(*value, ':');
   return std::find(parts.begin(), parts.end(), dir_name(path)) == parts.end() ? std::string_view()
-                                                                             : kVariable;
+                                                                              : kVariable;
 }
 
 Finding found_driver(const Observations& seen, const Companion& companion, std::string_view id,
@@ -29,19 +29,20 @@ Finding found_driver(const Observations& seen, const Companion& companion, std::
                           companion.evidence.end());
   const auto variable = variable_that_brought(seen.snapshot, companion.path);
   if (!variable.empty()) {
-    finding.evidence.push_back(std::string(variable) + " lists " + escape_foreign(dir_name(companion.path)));
+    finding.evidence.push_back(std::string(variable) + " lists " +
+                               escape_foreign(dir_name(companion.path)));
   }
   return finding;
 }
 
 std::vector<Finding> judge_companion(const Observations& seen, const Companion& companion) {
   if (companion.kind == CompanionKind::driver_stub) {
-    Finding finding = found_driver(seen, companion, "DR01",
-                                   companion.loaded
-                                       ? "The CUDA driver library in this process is a link-time stub."
-                                       : "The loader would take a link-time stub for the CUDA driver.");
-    const auto genuine = std::find_if(
-        seen.companions.begin(), seen.companions.end(), [](const Companion& other) {
+    Finding finding = found_driver(
+        seen, companion, "DR01",
+        companion.loaded ? "The CUDA driver library in this process is a link-time stub."
+                         : "The loader would take a link-time stub for the CUDA driver.");
+    const auto genuine =
+        std::find_if(seen.companions.begin(), seen.companions.end(), [](const Companion& other) {
           return other.kind == CompanionKind::driver || other.kind == CompanionKind::driver_compat;
         });
     if (genuine != seen.companions.end()) {

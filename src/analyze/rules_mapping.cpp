@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kWord = "libcudart";
 
 std::string key_text(const FileKey& key) {
-  return "device " + shown_address(key.dev_major) + ":" + shown_address(key.dev_minor) +
-         " inode " + std::to_string(key.inode);
+  return "device " + shown_address(key.dev_major) + ":" + shown_address(key.dev_minor) + " inode " +
+         std::to_string(key.inode);
 }
 
 /// Objects that the mapping rules speak of: candidates, companions, and what has a CUDA name.
@@ -56,13 +56,12 @@ std::vector<Finding> judge_lost_files(const Observations& seen) {
     const Selection* taker = taker_of(seen, index);
     Severity severity = deleted ? Severity::warning : Severity::error;
     if (taker != nullptr) severity = Severity::critical;
-    Finding finding =
-        start_finding(deleted ? "MP01" : "MP02", severity,
-                      "The file of a loaded CUDA library was " +
-                          std::string(deleted ? "deleted" : "replaced") + ": " +
-                          escape_foreign(base_name(object.path())) + ".");
-    finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " + key_text(object.key) +
-                               build_id_text(object));
+    Finding finding = start_finding(deleted ? "MP01" : "MP02", severity,
+                                    "The file of a loaded CUDA library was " +
+                                        std::string(deleted ? "deleted" : "replaced") + ": " +
+                                        escape_foreign(base_name(object.path())) + ".");
+    finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " +
+                               key_text(object.key) + build_id_text(object));
     if (object.path_now) {
       finding.evidence.push_back(
           "At the path now: " + key_text(*object.path_now) +
@@ -75,8 +74,9 @@ std::vector<Finding> judge_lost_files(const Observations& seen) {
     }
     finding.fixes = {"Restart the process"};
     if (!deleted) {
-      finding.no_help = {"Opening the path without \" (deleted)\": may load the new file as a "
-                         "second runtime"};
+      finding.no_help = {
+          "Opening the path without \" (deleted)\": may load the new file as a "
+          "second runtime"};
     }
     out.push_back(std::move(finding));
   }
@@ -92,10 +92,9 @@ std::vector<Finding> judge_memory_files(const Observations& seen) {
     Finding finding = start_finding("MP03", Severity::warning,
                                     "A CUDA runtime was loaded from memory, not from a file.");
     finding.effect = "consumers that open the runtime by its path cannot open it";
-    finding.evidence.push_back(
-        escape_foreign(object.path()) +
-        (candidate.version.empty() ? "" : ", version " + candidate.version) +
-        build_id_text(object));
+    finding.evidence.push_back(escape_foreign(object.path()) +
+                               (candidate.version.empty() ? "" : ", version " + candidate.version) +
+                               build_id_text(object));
     finding.fixes = {"Load the runtime from a file"};
     out.push_back(std::move(finding));
   }
@@ -119,8 +118,8 @@ std::vector<Finding> judge_namespace(const Observations& seen) {
       "MP04", unread.empty() ? Severity::info : Severity::error,
       unread.empty() ? "The process is in another mount namespace; its paths are not this side's."
                      : "A CUDA library in another mount namespace could not be read.");
-  finding.evidence.push_back("Mount namespace " + std::to_string(their->second) + ", the doctor's " +
-                             std::to_string(our->second));
+  finding.evidence.push_back("Mount namespace " + std::to_string(their->second) +
+                             ", the doctor's " + std::to_string(our->second));
   finding.evidence.insert(finding.evidence.end(), unread.begin(), unread.end());
   if (!unread.empty()) {
     finding.fixes = {"Run the doctor as root with CAP_SYS_PTRACE, or inside the container"};
@@ -143,8 +142,8 @@ std::vector<Finding> judge_identity(const Observations& seen) {
         "The path of " + escape_foreign(base_name(object.path())) +
             (other_inode && other_build ? " leads to another file than the one loaded."
                                         : " has another device or inode than the mapping."));
-    finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " + key_text(object.key) +
-                               build_id_text(object));
+    finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " +
+                               key_text(object.key) + build_id_text(object));
     finding.evidence.push_back(
         "At the path: " + key_text(*object.path_now) +
         (object.path_now_build_id ? ", build-id " + *object.path_now_build_id : ""));
@@ -175,9 +174,8 @@ std::vector<NameOnly> name_only_lines(const Snapshot& snapshot) {
     if (line.find(kWord) == std::string_view::npos) continue;
     const bool is_first = std::exchange(first, false);
     const std::string path(snapshot.maps.path(mapping));
-    const auto object =
-        std::find_if(snapshot.objects.begin(), snapshot.objects.end(),
-                     [&](const LoadedObject& o) { return o.key == mapping.file; });
+    const auto object = std::find_if(snapshot.objects.begin(), snapshot.objects.end(),
+                                     [&](const LoadedObject& o) { return o.key == mapping.file; });
     const bool in_name = base_name(path).find(kWord) != std::string_view::npos;
     std::string why;
     if (path.find('/') == std::string::npos) {
@@ -205,16 +203,16 @@ std::vector<Finding> judge_names(const Observations& seen) {
                policy->scans_addresses && counts_in_full(row);
       });
   const bool bites = stops && old_scan != seen.selections.end();
-  Finding finding = start_finding(
-      "MP06", bites ? Severity::critical : Severity::info,
-      bites ? "The old scan stops at a line that only contains the word libcudart."
-            : "The word libcudart is in " + count_of(lines.size(), "path") +
-                  " that is no loaded library of that name.");
+  Finding finding =
+      start_finding("MP06", bites ? Severity::critical : Severity::info,
+                    bites ? "The old scan stops at a line that only contains the word libcudart."
+                          : "The word libcudart is in " + count_of(lines.size(), "path") +
+                                " that is no loaded library of that name.");
   finding.effect = bites ? "the consumer aborts before it sees the real runtime"
                          : "none here: no rule that is in use stops at it";
   for (const NameOnly& line : lines) {
-    finding.evidence.push_back(shown_address(line.address) + " " + escape_foreign(line.path) + ": " +
-                               line.why);
+    finding.evidence.push_back(shown_address(line.address) + " " + escape_foreign(line.path) +
+                               ": " + line.why);
   }
   if (bites) {
     finding.consumer = consumer_phrase(*old_scan);
@@ -238,12 +236,14 @@ std::vector<Finding> judge_paths(const Observations& seen) {
     } else if (path.find('\\') != std::string::npos) {
       evidence.push_back("maps does not tell a backslash from an escape: " + escape_foreign(path));
     } else if (escape_foreign(path) != path) {
-      evidence.push_back("Holds control characters or bytes that are no UTF-8: " + escape_foreign(path));
+      evidence.push_back("Holds control characters or bytes that are no UTF-8: " +
+                         escape_foreign(path));
     } else {
       continue;
     }
     if (path.ends_with(" (deleted)")) {
-      evidence.push_back("The file is really called so, and is not deleted: " + escape_foreign(path));
+      evidence.push_back("The file is really called so, and is not deleted: " +
+                         escape_foreign(path));
     }
   }
   if (evidence.empty()) return {};

@@ -103,10 +103,10 @@ std::vector<Finding> judge_look_alikes(const Observations& seen) {
   for (const Candidate& candidate : seen.candidates) {
     if (!is_look_alike(candidate)) continue;
     const std::string what = candidate.label.empty() ? "a look-alike" : candidate.label;
-    Finding finding = start_finding(
-        "RT03", candidate.selectable_by_name ? Severity::warning : Severity::info,
-        "A look-alike of the CUDA runtime is mapped: " + what + " " +
-            escape_foreign(base_name(candidate.path)) + ".");
+    Finding finding =
+        start_finding("RT03", candidate.selectable_by_name ? Severity::warning : Severity::info,
+                      "A look-alike of the CUDA runtime is mapped: " + what + " " +
+                          escape_foreign(base_name(candidate.path)) + ".");
     finding.effect = candidate.selectable_by_name
                          ? "a consumer that picks the runtime by name may take it"
                          : "none by name: no known rule can pick a file of this name";
@@ -180,8 +180,8 @@ bool cudnn_frontend_mapped(const Snapshot& snapshot) {
 /// the first that refuses two majors.
 const Selection* refusing_frontend(const Observations& seen) {
   if (!cudnn_frontend_mapped(seen.snapshot)) return nullptr;
-  const auto found = std::find_if(
-      seen.selections.begin(), seen.selections.end(), [](const Selection& selection) {
+  const auto found =
+      std::find_if(seen.selections.begin(), seen.selections.end(), [](const Selection& selection) {
         return selection.policy.starts_with("cudnn-frontend") && counts_in_full(selection) &&
                selection.outcome == Outcome::multiple;
       });
@@ -190,15 +190,14 @@ const Selection* refusing_frontend(const Observations& seen) {
 
 /// Majors that a plain load by soname would bring in from disk, with the file.
 std::map<int, std::string> reachable_majors(const Observations& seen) {
-  constexpr std::array<std::pair<std::string_view, int>, 3> kRows{
-      {{"dlopen:libcudart.so.11.0", 11},
-       {"dlopen:libcudart.so.12", 12},
-       {"dlopen:libcudart.so.13", 13}}};
+  constexpr std::array<std::pair<std::string_view, int>, 3> kRows{{{"dlopen:libcudart.so.11.0", 11},
+                                                                   {"dlopen:libcudart.so.12", 12},
+                                                                   {"dlopen:libcudart.so.13", 13}}};
   std::map<int, std::string> out;
   for (const Selection& selection : seen.selections) {
     for (const auto& [id, major] : kRows) {
-      if (selection.policy == id && selection.outcome == Outcome::selected &&
-          !selection.object && selection.disk_path) {
+      if (selection.policy == id && selection.outcome == Outcome::selected && !selection.object &&
+          selection.disk_path) {
         out[major] = *selection.disk_path;
       }
     }
@@ -264,16 +263,17 @@ std::vector<Finding> judge_overrides(const Observations& seen) {
     read = read || selection.chosen_text == *value;
   }
   if (read && !missing) return {};
-  Finding finding = start_finding("RT11", missing ? Severity::error : Severity::warning,
-                                  std::string(kVariable) + (missing ? " names a missing file."
-                                                                    : " is set, and not read."));
+  Finding finding = start_finding(
+      "RT11", missing ? Severity::error : Severity::warning,
+      std::string(kVariable) + (missing ? " names a missing file." : " is set, and not read."));
   finding.evidence.push_back(std::string(kVariable) + "=" + escape_foreign(*value));
   if (missing) finding.evidence.emplace_back("Nothing is at that path in the target's view");
   if (!vllm_possible) {
     finding.evidence.emplace_back("vLLM, the only one that reads it, is not in this process");
   } else if (!read) {
-    finding.evidence.emplace_back("vLLM reads it only when its scan finds nothing; here it finds "
-                                  "a match");
+    finding.evidence.emplace_back(
+        "vLLM reads it only when its scan finds nothing; here it finds "
+        "a match");
   }
   finding.fixes.emplace_back(missing ? "Correct the path, or unset the variable"
                                      : "Unset it, or remove what the scan finds first");
@@ -292,9 +292,8 @@ std::vector<const Candidate*> distinct_runtimes(const Snapshot& snapshot,
   std::vector<const Candidate*> out;
   for (const Candidate& candidate : candidates) {
     if (!candidate.loaded || candidate.kind != RuntimeKind::genuine) continue;
-    const bool known = std::any_of(out.begin(), out.end(), [&](const Candidate* other) {
-      return same(candidate, *other);
-    });
+    const bool known = std::any_of(out.begin(), out.end(),
+                                   [&](const Candidate* other) { return same(candidate, *other); });
     if (!known) out.push_back(&candidate);
   }
   return out;
@@ -302,8 +301,8 @@ std::vector<const Candidate*> distinct_runtimes(const Snapshot& snapshot,
 
 std::vector<Finding> judge_runtimes(const Observations& seen) {
   std::vector<Finding> out;
-  for (auto* const rule : {&judge_absence, &judge_look_alikes, &judge_duplicates, &judge_majors,
-                           &judge_overrides}) {
+  for (auto* const rule :
+       {&judge_absence, &judge_look_alikes, &judge_duplicates, &judge_majors, &judge_overrides}) {
     for (Finding& finding : rule(seen)) out.push_back(std::move(finding));
   }
   return out;

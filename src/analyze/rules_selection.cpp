@@ -13,9 +13,8 @@ namespace {
 const Candidate* candidate_of(const Observations& seen, const Selection& selection) {
   if (!selection.object) return nullptr;
   const auto found =
-      std::find_if(seen.candidates.begin(), seen.candidates.end(), [&](const Candidate& c) {
-        return c.object && *c.object == *selection.object;
-      });
+      std::find_if(seen.candidates.begin(), seen.candidates.end(),
+                   [&](const Candidate& c) { return c.object && *c.object == *selection.object; });
   return found == seen.candidates.end() ? nullptr : &*found;
 }
 
@@ -53,7 +52,8 @@ std::vector<std::string> upgrades(const std::vector<const Selection*>& rows) {
   return out;
 }
 
-/// "FlashInfer 0.6.14", "FlashInfer to 0.7.0, if it runs here", "..., which is not in this process".
+/// "FlashInfer 0.6.14", "FlashInfer to 0.7.0, if it runs here", "..., which is not in this
+/// process".
 std::string subject_of(const Selection& row) {
   std::string subject = consumer_phrase(row);
   if (row.presence == Presence::unknown) subject += ", if it runs here,";
@@ -83,9 +83,9 @@ Finding selected_look_alike(const Observations& seen, const Candidate& candidate
                             const std::vector<const Selection*>& rows) {
   const Selection& first = *rows.front();
   const std::string what = candidate.label.empty() ? "a look-alike" : "the " + candidate.label;
-  Finding finding = start_finding(
-      "RT04", counts_in_full(first) ? Severity::critical : Severity::info,
-      subject_of(first) + " would take " + what + " for the CUDA runtime.");
+  Finding finding =
+      start_finding("RT04", counts_in_full(first) ? Severity::critical : Severity::info,
+                    subject_of(first) + " would take " + what + " for the CUDA runtime.");
   finding.consumer = consumer_phrase(first);
   finding.effect = first.missing.empty() && first.error_text.empty()
                        ? "binds silently; every call goes through the look-alike"
@@ -138,10 +138,10 @@ std::vector<Finding> judge_order(const Observations& seen,
   }
   if (unstable.empty()) return {};
   const Selection& first = *unstable.front();
-  Finding finding = start_finding(
-      "RT07", counts_in_full(first) ? Severity::warning : Severity::info,
-      "Which runtime " + subject_of(first) +
-          " takes depends on address order: another start may differ.");
+  Finding finding =
+      start_finding("RT07", counts_in_full(first) ? Severity::warning : Severity::info,
+                    "Which runtime " + subject_of(first) +
+                        " takes depends on address order: another start may differ.");
   finding.consumer = consumer_phrase(first);
   for (const Candidate& candidate : seen.candidates) {
     if (!candidate.object) continue;
@@ -151,8 +151,8 @@ std::vector<Finding> judge_order(const Observations& seen,
   }
   for (const Selection* row : unstable) {
     if (counts_in_full(first) && !counts_in_full(*row)) continue;
-    finding.evidence.push_back(answer_line(*row) + "; other orders: " +
-                               join(row->other_answers, ", "));
+    finding.evidence.push_back(answer_line(*row) +
+                               "; other orders: " + join(row->other_answers, ", "));
   }
   for (std::string& fix : upgrades(unstable)) finding.fixes.push_back(std::move(fix));
   finding.fixes.emplace_back("Keep all but one of the candidates out of the process");
@@ -174,9 +174,8 @@ bool misses(const Selection& row) {
 std::vector<Finding> judge_missed(const Observations& seen,
                                   const std::vector<const Selection*>& rows) {
   const auto genuine =
-      std::find_if(seen.candidates.begin(), seen.candidates.end(), [](const Candidate& c) {
-        return c.loaded && c.kind == RuntimeKind::genuine;
-      });
+      std::find_if(seen.candidates.begin(), seen.candidates.end(),
+                   [](const Candidate& c) { return c.loaded && c.kind == RuntimeKind::genuine; });
   if (genuine == seen.candidates.end()) return {};
   std::vector<const Selection*> missing;
   for (const Selection* row : rows) {
@@ -187,9 +186,9 @@ std::vector<Finding> judge_missed(const Observations& seen,
   }
   if (missing.empty()) return {};
   const Selection& first = *missing.front();
-  Finding finding = start_finding(
-      "RT08", counts_in_full(first) ? Severity::error : Severity::info,
-      subject_of(first) + " would not find the runtime that is mapped.");
+  Finding finding =
+      start_finding("RT08", counts_in_full(first) ? Severity::error : Severity::info,
+                    subject_of(first) + " would not find the runtime that is mapped.");
   finding.consumer = consumer_phrase(first);
   finding.effect = failure_effect(consumer_of(first));
   finding.evidence.push_back("Mapped: " + escape_foreign(genuine->path) +

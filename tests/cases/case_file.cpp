@@ -9,20 +9,20 @@ namespace cudart_doctor::test {
 namespace {
 
 constexpr std::array<std::string_view, 15> kRules{
-    "scan-substring", "scan-basename",       "dt-needed:11",  "dt-needed:12",    "dt-needed:13",
-    "cudnn-fe",       "torch-preload",       "tilelang-shim", "static",          "ldconfig-list",
-    "libcuda-by-cudart", "libcuda-unversioned", "maps-last-token", "vllm-2026-07", "sglang-2026-07"};
+    "scan-substring",  "scan-basename", "dt-needed:11",      "dt-needed:12",
+    "dt-needed:13",    "cudnn-fe",      "torch-preload",     "tilelang-shim",
+    "static",          "ldconfig-list", "libcuda-by-cudart", "libcuda-unversioned",
+    "maps-last-token", "vllm-2026-07",  "sglang-2026-07"};
 constexpr std::array<std::string_view, 5> kObjectKinds{"cudart", "lookalike", "driver",
                                                        "driver-stub", "other"};
 constexpr std::array<std::string_view, 11> kObjectKeys{
-    "kind", "soname", "ver", "build", "missing", "needed",
+    "kind", "soname", "ver",           "build", "missing",  "needed",
     "size", "uses",   "static-cudart", "named", "undefined"};
 constexpr std::array<std::string_view, 10> kHostKeys{
-    "kmod",       "pidns.self", "pidns.peer", "nspid.self",          "nspid.peer",
+    "kmod",       "pidns.self", "pidns.peer", "nspid.self",        "nspid.peer",
     "uuids.self", "uuids.peer", "ldconf",     "yama.ptrace_scope", "cap_sys_ptrace"};
-constexpr std::array<std::string_view, 5> kProbeKeys{"ipc.local", "ipc.peer.open",
-                                                     "cudaGetDeviceCount", "app.reported",
-                                                     "pidfd_getfd"};
+constexpr std::array<std::string_view, 5> kProbeKeys{
+    "ipc.local", "ipc.peer.open", "cudaGetDeviceCount", "app.reported", "pidfd_getfd"};
 constexpr std::array<std::string_view, 4> kFailWords{"open", "unexpected-filename", "not-found",
                                                      "multiple"};
 constexpr std::array<std::string_view, 4> kSeverities{"info", "warning", "error", "critical"};
@@ -37,7 +37,6 @@ struct Block {
   std::string variant;
   std::vector<std::pair<std::size_t, std::string>> lines;  ///< Line number, text without LF.
 };
-
 
 /// "key=value" items separated by one blank, each key once.
 Result<std::map<std::string, std::string>> parse_items(std::string_view text) {
@@ -251,9 +250,9 @@ Result<void> fill_run(CaseRun& run, const Block& block) {
     }
   }
   if (block.name == "expect") {
-    const auto runtimes = std::count_if(
-        run.expectations.begin(), run.expectations.end(),
-        [](const Expectation& e) { return e.kind == Expectation::Kind::runtimes; });
+    const auto runtimes =
+        std::count_if(run.expectations.begin(), run.expectations.end(),
+                      [](const Expectation& e) { return e.kind == Expectation::Kind::runtimes; });
     if (runtimes != 1) return fail(ErrorKind::malformed, "runtimes is wanted once");
   }
   return {};
@@ -292,8 +291,8 @@ Result<std::vector<CaseRun>> parse_case(std::string_view text, std::string_view 
     CaseRun* run = &runs.front();
     if (!base) {
       const std::string name = runs.front().name + " [" + block.variant + "]";
-      auto found = std::find_if(runs.begin(), runs.end(),
-                                [&](const CaseRun& r) { return r.name == name; });
+      auto found =
+          std::find_if(runs.begin(), runs.end(), [&](const CaseRun& r) { return r.name == name; });
       if (found == runs.end()) {
         runs.push_back(runs.front());
         runs.back().name = name;

@@ -95,8 +95,8 @@ Result<void> set_state(LoadedObject& object, const CaseFacts& facts, const std::
   std::string path = raw;
   const DiskLine* literal = disk_for(facts, raw);
   if (raw.ends_with(kMark)) {
-    const auto key = literal != nullptr && !literal->absent ? key_of(*literal)
-                                                            : Result<FileKey>(FileKey{});
+    const auto key =
+        literal != nullptr && !literal->absent ? key_of(*literal) : Result<FileKey>(FileKey{});
     if (!key) return tl::unexpected(key.error());
     object.marked_deleted = *key != object.key;
     if (object.marked_deleted) path = raw.substr(0, raw.size() - kMark.size());
@@ -214,8 +214,7 @@ Result<Snapshot> make_snapshot(const CaseRun& run) {
     environment.variables = run.facts.environment;
     snapshot.environment = Fact<Environment>::known(std::move(environment));
   }
-  snapshot.loader.cache =
-      Fact<std::vector<LoaderCacheEntry>>::unknown("not given by the case");
+  snapshot.loader.cache = Fact<std::vector<LoaderCacheEntry>>::unknown("not given by the case");
   snapshot.host.given = run.facts.host;
   snapshot.host.given_probe = run.facts.probe;
   if (const auto kmod = run.facts.host.find("kmod"); kmod != run.facts.host.end()) {
