@@ -25,6 +25,25 @@ constexpr std::array kCatalogue{
         "Delete the file, or mount the driver again; rebuild the image without the NVIDIA runtime "
         "as the build runtime."},
     CatalogueEntry{
+        "DR04", "driver-user-kernel-mismatch", Owner::node, "critical",
+        "The version of the libcuda in use differs from the NVIDIA kernel module's, and it is no "
+        "compat library; or the driver answered 803 for another reason.",
+        "The two halves of the driver refuse each other: CUDA does not start.",
+        "Reboot, or load the kernel module of the installed driver; in a container start it again, "
+        "and remove a driver that the image brought."},
+    CatalogueEntry{
+        "DR05", "compat-shadows-driver", Owner::image, "critical",
+        "The libcuda in use is a forward-compatibility library (by its ELF note) and older than "
+        "the NVIDIA kernel module.",
+        "The host's own, newer libcuda is not reached; CUDA answers 803 and does not start.",
+        "Take the compat directory out of the loader's configuration or LD_LIBRARY_PATH."},
+    CatalogueEntry{
+        "IP01", "ipc-allocation-kind", Owner::user, "warning",
+        "PyTorch's allocator is set to expandable segments, or to the asynchronous backend.",
+        "Memory of the virtual-memory calls and of stream-ordered pools cannot be exported by a "
+        "legacy IPC handle (error 1), though CUDA IPC itself may work.",
+        "Switch the setting off, or turn custom all-reduce off."},
+    CatalogueEntry{
         "MP01", "mapping-deleted", Owner::image, "warning; critical if a rule selects it",
         "The mapped file was deleted, and nothing is at its path now.",
         "The process runs on with the old code. A consumer that opens the path taken from maps "
@@ -126,10 +145,18 @@ constexpr std::array kCatalogue{
         "The consumer behaves as if CUDA were not loaded.",
         "Upgrade the consumer, or use its override where it has one."},
     CatalogueEntry{
-        "RT11", "override-ineffective", Owner::user, "warning; error if it names a missing file",
+        "RT11", "override-ineffective", Owner::user,
+        "warning; error if it names a missing file; info if no consumer is there",
         "An override variable is set, but the rule would not read it, or it leads nowhere.",
         "The runtime that the operator asked for is not the one that is used.",
         "Remove the variable, or correct it; what outranks it is named in the evidence."},
+    CatalogueEntry{
+        "SY01", "runtime-symbol-missing", Owner::image, "error",
+        "An object needs a symbol at a version node of the runtime, and the runtime that would "
+        "serve it does not have the symbol.",
+        "The object was built for a newer CUDA runtime of the same major: it cannot be loaded, or "
+        "its first call fails.",
+        "Load the newer runtime first, or build the object for the runtime in use."},
 };
 
 }  // namespace

@@ -23,6 +23,13 @@ std::vector<std::string> names_of(std::string_view list) {
   return out;
 }
 
+/// The format has no key for a compat library: it is a driver in a directory of that name.
+bool is_compat_driver(const ObjectLine& line) {
+  if (line.kind != "driver") return false;
+  const auto parts = split(line.path, '/');
+  return std::find(parts.begin(), parts.end(), "compat") != parts.end();
+}
+
 SyntheticElf elf_of(const ObjectLine& line) {
   const std::string soname = value_or(line, "soname", {});
   const auto missing = names_of(value_or(line, "missing", {}));
@@ -31,6 +38,7 @@ SyntheticElf elf_of(const ObjectLine& line) {
   if (line.kind == "cudart") out = make_genuine_runtime(soname, version, missing);
   if (line.kind == "lookalike") out = make_lookalike(soname, missing);
   if (line.kind == "driver") out = make_driver(version);
+  if (is_compat_driver(line)) out.elf.compat_note = R"({"driver": "compat"})";
   if (line.kind == "driver-stub") {
     out = make_driver_stub(parse_unsigned(value_or(line, "size", "65536"), 10).value_or(0));
   }
@@ -181,6 +189,7 @@ Result<void> add_disk(Snapshot& snapshot, const CaseFacts& facts) {
     DiskEntry& entry = snapshot.disk[line.path];
     set_file(entry, elf_of(line));
     entry.real_path = line.path;
+    snapshot.installed.push_back({line.path, std::string(kNamedByUser)});
   }
   for (const auto& [name, target] : facts.searches) {
     snapshot.loader.given_searches[name] = target;
