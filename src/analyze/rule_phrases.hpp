@@ -16,7 +16,8 @@ using Rows = std::vector<const Selection*>;
 /// the order of the table.
 Rows scanning_rows(const Observations& seen);
 
-/// Of `rows`, those that count in full; all present ones only, where one is present.
+/// Of `rows`, those that count in full; only the present ones, where one is present. No rows give
+/// no rows.
 Rows leading_rows(const Rows& rows);
 
 /// The candidate that a row's answer is; nullptr where it is none.

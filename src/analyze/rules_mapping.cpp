@@ -32,25 +32,19 @@ std::vector<std::size_t> objects_of_interest(const Observations& seen) {
   return {out.begin(), out.end()};
 }
 
-/// The scanning row, of those that count in full, whose answer is this object.
-const Selection* taker_of(const Observations& seen, std::size_t object) {
+/// The scanning rows that count in full and whose answer is this object; may be none.
+Rows takers_of(const Observations& seen, std::size_t object) {
+  Rows out;
   for (const Selection* row : scanning_rows(seen)) {
-    if (!counts_in_full(*row)) continue;
-    if (row->outcome == Outcome::selected && row->object == object) return row;
+    const bool takes = row->outcome == Outcome::selected && row->object == object;
+    if (takes && counts_in_full(*row)) out.push_back(row);
   }
-  return nullptr;
+  return leading_rows(out);
 }
 
 std::string build_id_text(const LoadedObject& object) {
   const ElfFacts* elf = object.elf.get();
   return elf != nullptr && elf->build_id ? ", build-id " + *elf->build_id : std::string();
-}
-
-/// ", if it runs here, opens its path and fails: ERROR"
-std::string opens_it(const Selection& row) {
-  std::string out = row.presence == Presence::present ? " opens" : ", if it runs here, opens";
-  out += " its path";
-  return row.error_text.empty() ? out : out + " and fails: " + row.error_text;
 }
 
 std::vector<Finding> judge_lost_files(const Observations& seen) {
@@ -59,9 +53,9 @@ std::vector<Finding> judge_lost_files(const Observations& seen) {
     const LoadedObject& object = seen.snapshot.objects[index];
     const bool deleted = object.state == FileState::deleted;
     if (!deleted && object.state != FileState::replaced) continue;
-    const Selection* taker = taker_of(seen, index);
+    const Rows takers = takers_of(seen, index);
     Severity severity = deleted ? Severity::warning : Severity::error;
-    if (taker != nullptr) severity = Severity::critical;
+    if (!takers.empty()) severity = Severity::critical;
     Finding finding = start_finding(
         deleted ? "MP01" : "MP02", severity,
         "The file of the loaded " + escape_foreign(base_name(object.path())) + " was " +
@@ -69,9 +63,12 @@ std::vector<Finding> judge_lost_files(const Observations& seen) {
     finding.effect = deleted ? "the process runs on with the old code; opening the path fails"
                              : "the process runs on with the old code; opening the path may map "
                                "the new file as a second library";
-    if (taker != nullptr) {
-      finding.consumer = consumer_phrase(*taker);
-      finding.evidence.push_back(subject_of({taker}, "and") + opens_it(*taker));
+    if (!takers.empty()) {
+      const Selection& first = *takers.front();
+      finding.consumer = consumer_phrase(first);
+      finding.evidence.push_back(sentence_about(
+          takers, "would open its path" +
+                      (first.error_text.empty() ? "" : " and fail: " + first.error_text)));
     }
     finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " +
                                key_text(object.key) + build_id_text(object));
@@ -220,7 +217,7 @@ std::vector<Finding> judge_names(const Observations& seen) {
       stopped.empty()
           ? "A path contains the word libcudart without being a loaded library of that name."
           : sentence_about(stopped, "would stop at " + escape_foreign(base_name(first.path)) +
-                                        ", which only has the word libcudart in its path"));
+                                        ", which has libcudart only in its path"));
   if (stopped.empty()) {
     finding.effect = "none here: no rule that is in use stops at it";
     finding.fixes = {"None needed"};

@@ -3,6 +3,7 @@
 // consumers would do stays in the table of selections; of it only a look-alike is worth a word,
 // since the next downgrade would hit it.
 #include <algorithm>
+#include <iterator>
 
 #include "cudart_doctor/analyze/objects_view.hpp"
 #include "cudart_doctor/analyze/policy.hpp"
@@ -51,8 +52,8 @@ Finding selected_look_alike(const Observations& seen, const Candidate& candidate
   finding.effect = first.works() && first.missing_known
                        ? "it binds without an error; every CUDA call goes through the look-alike"
                        : std::string(failure_effect(first.policy, first.consumer));
-  append(finding.evidence, answer_sentences(leading));
-  finding.evidence.push_back("Taken: " + placed(seen, candidate));
+  finding.evidence = answer_sentences(leading);
+  finding.evidence.insert(std::next(finding.evidence.begin()), "Taken: " + placed(seen, candidate));
   append(finding.evidence, passed_over(seen));
   if (!candidate.missing.empty()) {
     finding.evidence.push_back("The look-alike lacks " + join(candidate.missing, ", "));
@@ -215,7 +216,7 @@ std::vector<Finding> judge_missed(const Observations& seen, const Rows& rows) {
   const Selection& first = *leading.front();
   Finding finding = start_finding(
       "RT08", Severity::error,
-      sentence_about(leading, "would not get at the CUDA runtime that is mapped here"));
+      sentence_about(leading, "would fail to open a CUDA runtime, though one is mapped"));
   finding.consumer = consumer_phrase(first);
   finding.effect = failure_effect(first.policy, first.consumer);
   append(finding.evidence, answer_sentences(leading));
