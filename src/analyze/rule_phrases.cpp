@@ -108,11 +108,19 @@ std::string sentence_about(const Rows& rows, std::string_view predicate) {
   if (rows.front()->presence == Presence::present) {
     return subject_of(rows, "and") + " " + std::string(predicate) + ".";
   }
+  // The consumer is here, and only its vintage is not known.
+  const std::string& note = rows.front()->presence_note;
+  const bool one_note = std::all_of(
+      rows.begin(), rows.end(), [&](const Selection* row) { return row->presence_note == note; });
+  if (one_note && !note.empty()) {
+    return "If " + note + ", scans like " + subject_of(rows, "or") + ", it " +
+           std::string(predicate) + ".";
+  }
   return "If " + subject_of(rows, "or") + " runs here, it " + std::string(predicate) + ".";
 }
 
 std::vector<std::string> answer_sentences(const Rows& rows) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> answers;
+  std::vector<std::pair<std::string, Rows>> answers;
   for (const Selection* row : rows) {
     std::string answer = answer_of(*row);
     auto found = std::find_if(answers.begin(), answers.end(),
@@ -121,11 +129,21 @@ std::vector<std::string> answer_sentences(const Rows& rows) {
       answers.push_back({std::move(answer), {}});
       found = std::prev(answers.end());
     }
-    add_once(found->second, who(*row));
+    found->second.push_back(row);
   }
   std::vector<std::string> out;
-  for (const auto& [answer, names] : answers) out.push_back(join(names, ", ") + ": " + answer);
+  for (const auto& [answer, group] : answers)
+    out.push_back(subject_of(group, "and") + ": " + answer);
   return out;
+}
+
+std::string failure_effect_of(const Rows& rows) {
+  const Selection& first = *rows.front();
+  const bool several = std::any_of(rows.begin(), rows.end(), [&](const Selection* row) {
+    return row->consumer != first.consumer;
+  });
+  if (several) return "once bound: fused and custom all-reduce off until restart";
+  return std::string(failure_effect(first.policy, first.consumer));
 }
 
 std::string helpful_releases(const Observations& seen, const Rows& rows,

@@ -27,11 +27,16 @@ const Candidate* candidate_of(const Observations& seen, const Selection& row);
 std::string subject_of(const Rows& rows, std::string_view conjunction);
 
 /// "FlashInfer 0.6.14 PREDICATE." for present consumers, "If vLLM before 0.26.0 runs here, it
-/// PREDICATE." for unknown ones. `rows` are leading rows, not empty.
+/// PREDICATE." for unknown ones, "If FlashInfer 0.6.15.dev1, vintage not known, scans like ..., it
+/// PREDICATE." where the consumer is here in an unknown vintage. `rows` are leading rows, not
+/// empty.
 std::string sentence_about(const Rows& rows, std::string_view predicate);
 
 /// What each row answers, errors in the consumer's own words; equal answers in one sentence.
 std::vector<std::string> answer_sentences(const Rows& rows);
+
+/// How a failed binding shows, for the consumers behind `rows`.
+std::string failure_effect_of(const Rows& rows);
 
 /// Releases that replaced the rules in `rows`, where `helps` holds for the replacement's own answer
 /// in this process; joined by commas, empty where none helps.

@@ -38,17 +38,22 @@ const Setting* setting_in(std::string_view value) {
   return nullptr;
 }
 
-bool is_torch_absent(const Observations& seen) {
-  return std::any_of(seen.consumers.begin(), seen.consumers.end(), [](const Consumer& consumer) {
-    return consumer.id == "torch" && consumer.presence == Presence::absent;
-  });
+/// PyTorch is here, or may be: the variable alone, in a shell that only passes it on, is nothing.
+bool may_use_torch(const Observations& seen) {
+  const auto torch = std::find_if(seen.consumers.begin(), seen.consumers.end(),
+                                  [](const Consumer& consumer) { return consumer.id == "torch"; });
+  if (torch != seen.consumers.end() && torch->presence != Presence::unknown) {
+    return torch->presence == Presence::present;
+  }
+  return std::any_of(seen.candidates.begin(), seen.candidates.end(),
+                     [](const Candidate& candidate) { return candidate.loaded; });
 }
 
 }  // namespace
 
 std::vector<Finding> judge_ipc(const Observations& seen) {
   const Environment* environment = seen.snapshot.environment.get();
-  if (environment == nullptr || is_torch_absent(seen)) return {};
+  if (environment == nullptr || !may_use_torch(seen)) return {};
   // A plain round trip that fails is no matter of the allocator.
   const auto& probes = seen.snapshot.host.given_probe;
   const auto round_trip = probes.find("ipc.local");

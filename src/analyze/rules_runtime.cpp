@@ -89,10 +89,11 @@ bool may_hide_a_runtime(const Observations& seen) {
 }
 
 Finding static_only(const Observations& seen, const std::vector<const Candidate*>& statics) {
-  Finding finding = start_finding("RT02", Severity::warning,
-                                  "The CUDA runtime is there only as " +
-                                      count_of(statics.size(), "static copy", "static copies") +
-                                      " inside other libraries.");
+  const std::string holder = statics.size() == 1 ? escape_foreign(base_name(statics.front()->path))
+                                                 : std::to_string(statics.size()) + " libraries";
+  Finding finding =
+      start_finding("RT02", Severity::warning,
+                    "The CUDA runtime is there only inside " + holder + ", linked in statically.");
   finding.effect = "consumers that search the mappings say: libcudart is not loaded";
   for (const Candidate* copy : statics) {
     finding.evidence.push_back(described(seen.snapshot, *copy));

@@ -7,7 +7,6 @@
 
 #include "cudart_doctor/analyze/objects_view.hpp"
 #include "cudart_doctor/analyze/policy.hpp"
-#include "cudart_doctor/analyze/remedies.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "rule_phrases.hpp"
@@ -51,7 +50,7 @@ Finding selected_look_alike(const Observations& seen, const Candidate& candidate
   finding.consumer = consumer_phrase(first);
   finding.effect = first.works() && first.missing_known
                        ? "it binds without an error; every CUDA call goes through the look-alike"
-                       : std::string(failure_effect(first.policy, first.consumer));
+                       : failure_effect_of(leading);
   finding.evidence = answer_sentences(leading);
   finding.evidence.insert(std::next(finding.evidence.begin()), "Taken: " + placed(seen, candidate));
   append(finding.evidence, passed_over(seen));
@@ -218,7 +217,7 @@ std::vector<Finding> judge_missed(const Observations& seen, const Rows& rows) {
       "RT08", Severity::error,
       sentence_about(leading, "would fail to open a CUDA runtime, though one is mapped"));
   finding.consumer = consumer_phrase(first);
-  finding.effect = failure_effect(first.policy, first.consumer);
+  finding.effect = failure_effect_of(leading);
   append(finding.evidence, answer_sentences(leading));
   const std::string reason = reason_of(first, genuine);
   if (!reason.empty()) finding.evidence.push_back("Why: " + reason);

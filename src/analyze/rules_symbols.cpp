@@ -81,7 +81,10 @@ std::optional<Provider> find_provider(const Snapshot& snapshot, const Asker& ask
     if (entry == snapshot.disk.end()) return std::nullopt;
     provider = {*answer.disk_path, entry->second.elf.get()};
   }
-  if (provider.elf == nullptr || !provider.elf->symbols_walked) return std::nullopt;
+  // A list that was read only in part proves no absence.
+  const bool whole =
+      provider.elf != nullptr && provider.elf->symbols_walked && provider.elf->damage.empty();
+  if (!whole) return std::nullopt;
   return provider;
 }
 

@@ -172,6 +172,24 @@ TEST_CASE("SY01 names a file on disk that has the symbol") {
   CHECK(says(find_finding(report, "SY01"), "On disk with the symbol: " + std::string(kOther12)));
 }
 
+TEST_CASE("SY01: a vendored runtime serves the node under its own file name") {
+  SyntheticElf op = asking(kNewName);
+  op.elf.version_needs = {{"libcudart-41118559.so.12", {"libcudart.so.12"}}};
+  const auto vendored = [](const std::vector<std::string>& missing) {
+    return World().library("/v/libcudart-41118559.so.12",
+                           make_genuine_runtime("libcudart-41118559.so.12", "12.4", missing));
+  };
+  CHECK(severity_of(vendored({kNewName}).library("/x/libop.so", op).judge(), "SY01") == "error");
+  CHECK(severity_of(vendored({}).library("/x/libop.so", op).judge(), "SY01") == "absent");
+}
+
+TEST_CASE("SY01: a list of symbols that was read in part proves no absence") {
+  SyntheticElf old = make_genuine_runtime("libcudart.so.12", "12.4", {kNewName});
+  old.elf.damage = {"symbol table lies past the end"};
+  const World world = World().library(kReal12, old).library("/x/libop.so", asking(kNewName));
+  CHECK(severity_of(world.judge(), "SY01") == "absent");
+}
+
 TEST_CASE("SY01: an object whose symbols were not listed says nothing") {
   SyntheticElf unlisted = asking(kNewName);
   unlisted.elf.symbols_walked = false;
@@ -197,5 +215,12 @@ TEST_CASE("IP01: an allocator whose memory legacy handles cannot carry") {
               runtime().env(kNew, "max_split_size_mb:64").env(kOld, "expandable_segments:True"),
               "absent"},
              {"no PyTorch in the process", World(set).python(), "absent"},
+             {"PyTorch is there, its runtime not yet",
+              World().package("torch", "2.11.0").env(kOld, "expandable_segments:True"), "warning"},
+             {"a shell that passes it on",
+              World()
+                  .library("/usr/lib/libc.so.6", make_plain("libc.so.6"))
+                  .env(kOld, "expandable_segments:True"),
+              "absent"},
              {"the environment is unknown", runtime(), "absent"}});
 }

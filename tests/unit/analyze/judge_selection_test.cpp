@@ -96,6 +96,13 @@ TEST_CASE("RT04 names a present consumer, and words an unknown one as a conditio
   CHECK(
       finding->headline.starts_with("If vLLM before 0.26.0, SGLang before 0.5.16 or FlashInfer "
                                     "before 0.7.1 runs here, it would take "));
+
+  const Report open = shim_first().package("flashinfer-python", "0.6.15.dev3").judge();
+  finding = find_finding(open, "RT04");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->headline.starts_with(
+      "If FlashInfer 0.6.15.dev3, vintage not known, scans like FlashInfer before 0.7.1, it would "
+      "take "));
 }
 
 TEST_CASE("a look-alike that binds without an error is said to do so, with no release that helps") {
