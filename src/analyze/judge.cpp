@@ -16,10 +16,18 @@ namespace {
 
 constexpr std::string_view kAssumedPolicy = "sglang-2026-07";
 
+/// Of equal gravity: the driver's first, since nothing works without it; then what names a
+/// consumer.
+int urgency(const Finding& finding) {
+  if (finding.id.starts_with("DR")) return 0;
+  return finding.consumer.empty() ? 2 : 1;
+}
+
 /// A total order: two findings that differ never change places from run to run.
 void sort_findings(std::vector<Finding>& findings) {
   std::sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
+    if (urgency(a) != urgency(b)) return urgency(a) < urgency(b);
     return std::tie(a.id, a.headline, a.consumer, a.effect, a.evidence, a.fixes) <
            std::tie(b.id, b.headline, b.consumer, b.effect, b.evidence, b.fixes);
   });

@@ -298,7 +298,10 @@ std::vector<Finding> judge_majors(const Observations& seen) {
         std::string("cuDNN's front end is mapped; its override is ") +
         (frontend_override(seen.snapshot) == nullptr ? "not set or not known" : "set"));
   }
-  finding.fixes.push_back("Keep one CUDA major: one of " + join(files, ", "));
+  finding.fixes.push_back(severity == Severity::info
+                              ? "None needed while nothing asks for CUDA " +
+                                    std::to_string(reachable.begin()->first)
+                              : "Keep one CUDA major: one of " + join(files, ", "));
   if (refusing != nullptr) {
     finding.fixes.emplace_back(
         "Or cuDNN front end 1.25.0 or later, CUDNN_FRONTEND_CUDART_LIB_NAME naming one runtime");

@@ -19,8 +19,12 @@ Verdict verdict_of(const World& world, Severity fail_on = Severity::error) {
   return world.judge({.fail_on = fail_on, .policy = {}}).verdict;
 }
 
+/// The driver's findings lead their severity, those without a consumer close it.
 auto order_of(const Finding& finding) {
-  return std::tuple(3 - static_cast<int>(finding.severity), finding.id, finding.headline);
+  int urgency = 1;
+  if (finding.id.starts_with("DR")) urgency = 0;
+  if (urgency == 1 && finding.consumer.empty()) urgency = 2;
+  return std::tuple(3 - static_cast<int>(finding.severity), urgency, finding.id, finding.headline);
 }
 
 }  // namespace
@@ -115,7 +119,7 @@ TEST_CASE("the assumed rule is named as an assumption, the asked one as asked fo
   CHECK(asked.headline_note == "asked for with --policy");
 }
 
-TEST_CASE("findings stand in a total order: gravity, id, words") {
+TEST_CASE("findings stand in a total order: gravity, urgency, id, words") {
   // Two broken files and two look-alikes give several findings of one id.
   World many = World()
                    .library("/b/libcudart_mock.so", make_plain())
@@ -129,6 +133,23 @@ TEST_CASE("findings stand in a total order: gravity, id, words") {
     CHECK(order_of(report.findings[i - 1]) < order_of(report.findings[i]));
   }
   CHECK(report.verdict.worst == report.findings.front().severity);
+}
+
+TEST_CASE("of equal gravity the driver leads, then what names a consumer") {
+  const auto leader = [](const Report& report) { return report.findings.front().id; };
+  CHECK(leader(shim_first()
+                   .library("/usr/local/cuda/lib64/stubs/libcuda.so", make_driver_stub(65536))
+                   .judge()) == "DR01");
+  const Report warnings = World()
+                              .library(kReal12, runtime12())
+                              .library(kShim, shim())
+                              .package("flashinfer-python", "0.6.14")
+                              .package("torch", "2.11.0")
+                              .env("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+                              .judge();
+  CHECK(severity_of(warnings, "IP01") == "warning");
+  CHECK(severity_of(warnings, "RT03") == "warning");
+  CHECK(leader(warnings) == "RT07");
 }
 
 TEST_CASE("the same snapshot gives the same report") {
