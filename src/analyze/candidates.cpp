@@ -2,8 +2,10 @@
 #include "cudart_doctor/analyze/candidates.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "cudart_doctor/analyze/identify.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -16,8 +18,8 @@ namespace {
 std::vector<std::size_t> by_address(const std::vector<LoadedObject>& objects) {
   std::vector<std::size_t> order(objects.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return objects[a].lowest < objects[b].lowest;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(objects[a].lowest, a) < std::pair(objects[b].lowest, b);
   });
   return order;
 }
@@ -44,8 +46,10 @@ bool is_mapped(const Snapshot& snapshot, const DiskEntry& entry, std::string_vie
 std::vector<DiskFile> unmapped_files(const Snapshot& snapshot) {
   std::vector<const InstalledFile*> installed;
   for (const InstalledFile& file : snapshot.installed) installed.push_back(&file);
-  std::stable_sort(installed.begin(), installed.end(),
-                   [](const auto* a, const auto* b) { return a->path < b->path; });
+  // The same path can be found twice; the vector's own order decides then.
+  std::sort(installed.begin(), installed.end(), [](const auto* a, const auto* b) {
+    return a->path != b->path ? a->path < b->path : std::less<>()(a, b);
+  });
 
   std::vector<DiskFile> files;
   std::set<FileKey> seen;

@@ -25,6 +25,25 @@ constexpr std::array kCatalogue{
         "Delete the file, or mount the driver again; rebuild the image without the NVIDIA runtime "
         "as the build runtime."},
     CatalogueEntry{
+        "DR04", "driver-user-kernel-mismatch", Owner::node, "critical",
+        "The version of the libcuda in use differs from the NVIDIA kernel module's, and it is no "
+        "compat library; or the driver answered 803 for another reason.",
+        "The two halves of the driver refuse each other: CUDA does not start.",
+        "Reboot, or load the kernel module of the installed driver; in a container start it again, "
+        "and remove a driver that the image brought."},
+    CatalogueEntry{
+        "DR05", "compat-shadows-driver", Owner::image, "critical",
+        "The libcuda in use is a forward-compatibility library (by its ELF note) and older than "
+        "the NVIDIA kernel module.",
+        "The host's own, newer libcuda is not reached; CUDA answers 803 and does not start.",
+        "Take the compat directory out of the loader's configuration or LD_LIBRARY_PATH."},
+    CatalogueEntry{
+        "IP01", "ipc-allocation-kind", Owner::user, "warning",
+        "PyTorch's allocator is set to expandable segments, or to the asynchronous backend.",
+        "Memory of the virtual-memory calls and of stream-ordered pools cannot be exported by a "
+        "legacy IPC handle (error 1), though CUDA IPC itself may work.",
+        "Switch the setting off, or turn custom all-reduce off."},
+    CatalogueEntry{
         "MP01", "mapping-deleted", Owner::image, "warning; critical if a rule selects it",
         "The mapped file was deleted, and nothing is at its path now.",
         "The process runs on with the old code. A consumer that opens the path taken from maps "
@@ -36,11 +55,10 @@ constexpr std::array kCatalogue{
         "A consumer that opens the path may map the new file as a second runtime beside the old "
         "one, or fail.",
         "Restart the process. Cutting the \" (deleted)\" mark and opening the path is no remedy."},
-    CatalogueEntry{
-        "MP03", "mapping-memfd", Owner::user, "warning",
-        "A CUDA runtime was loaded from memory (memfd): there is no path to open.",
-        "Consumers that look for the runtime by its path cannot open it.",
-        "Load the runtime from a file."},
+    CatalogueEntry{"MP03", "mapping-memfd", Owner::user, "warning",
+                   "A CUDA runtime was loaded from memory (memfd): there is no path to open.",
+                   "Consumers that look for the runtime by its path cannot open it.",
+                   "Load the runtime from a file."},
     CatalogueEntry{
         "MP04", "mapping-foreign-namespace", Owner::node,
         "info; error if a CUDA library there could not be read",
@@ -56,8 +74,7 @@ constexpr std::array kCatalogue{
         "What a path-opening consumer gets is not what is loaded.",
         "Find what was mounted over the path; restart the process in the final mount layout."},
     CatalogueEntry{
-        "MP06", "name-only-match", Owner::image,
-        "info; critical if the old scan stops at it",
+        "MP06", "name-only-match", Owner::image, "info; critical if the old scan stops at it",
         "A line of maps contains \"libcudart\" only in a directory name, a data mapping or a "
         "pseudo entry.",
         "The old scan takes the first line that contains the word anywhere, and aborts or opens "
@@ -73,10 +90,10 @@ constexpr std::array kCatalogue{
         "MP08", "maps-incomplete", Owner::node, "warning; error if empty",
         "The list of mappings was empty, held lines that are no maps lines, or did not hold still "
         "while it was read.",
-        "The report may miss a library.",
-        "Run the doctor again when the process is at rest."},
+        "The report may miss a library.", "Run the doctor again when the process is at rest."},
     CatalogueEntry{
-        "RT01", "runtime-absent", Owner::image, "error if something mapped needs a runtime; else info",
+        "RT01", "runtime-absent", Owner::image,
+        "error if something mapped needs a runtime; else info",
         "No mapped object is a CUDA runtime, and none that was searched has one linked in.",
         "Code that needs the runtime fails at its first call, or loads one by its own rule.",
         "Load CUDA first, or install the runtime that the needing object names."},
@@ -87,8 +104,7 @@ constexpr std::array kCatalogue{
         "Load a shared runtime, or set the consumer's own override where it has one. Static copies "
         "by themselves are normal."},
     CatalogueEntry{
-        "RT03", "lookalike-mapped", Owner::image,
-        "warning; info where no name rule can select it",
+        "RT03", "lookalike-mapped", Owner::image, "warning; info where no name rule can select it",
         "An object is mapped that is named like a CUDA runtime, or exports its functions, and is "
         "none.",
         "A consumer that picks its runtime by name may take it and find functions missing.",
@@ -130,10 +146,17 @@ constexpr std::array kCatalogue{
         "Upgrade the consumer, or use its override where it has one."},
     CatalogueEntry{
         "RT11", "override-ineffective", Owner::user,
-        "warning; error if it names a missing file",
+        "warning; error if it names a missing file; info if no consumer is there",
         "An override variable is set, but the rule would not read it, or it leads nowhere.",
         "The runtime that the operator asked for is not the one that is used.",
         "Remove the variable, or correct it; what outranks it is named in the evidence."},
+    CatalogueEntry{
+        "SY01", "runtime-symbol-missing", Owner::image, "error",
+        "An object needs a symbol at a version node of the runtime, and the runtime that would "
+        "serve it does not have the symbol.",
+        "The object was built for a newer CUDA runtime of the same major: it cannot be loaded, or "
+        "its first call fails.",
+        "Load the newer runtime first, or build the object for the runtime in use."},
 };
 
 }  // namespace

@@ -200,6 +200,7 @@ void fill_missing(Candidate& candidate, const ElfFacts& elf) {
   const bool asked = candidate.kind != RuntimeKind::static_copy &&
                      candidate.kind != RuntimeKind::not_a_runtime && candidate.exports_known;
   if (!asked) return;
+  candidate.names_asked = static_cast<std::uint32_t>(names_rt11().size());
   for (std::string_view name : names_rt11()) {
     if (std::find(elf.exports.begin(), elf.exports.end(), name) == elf.exports.end()) {
       candidate.missing.emplace_back(name);

@@ -2,6 +2,7 @@
 #include "cudart_doctor/analyze/judge.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "cudart_doctor/analyze/candidates.hpp"
@@ -15,10 +16,20 @@ namespace {
 
 constexpr std::string_view kAssumedPolicy = "sglang-2026-07";
 
+/// Of equal gravity: the driver's first, since nothing works without it; then what names a
+/// consumer.
+int urgency(const Finding& finding) {
+  if (finding.id.starts_with("DR")) return 0;
+  return finding.consumer.empty() ? 2 : 1;
+}
+
+/// A total order: two findings that differ never change places from run to run.
 void sort_findings(std::vector<Finding>& findings) {
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+  std::sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
-    return a.id < b.id;
+    if (urgency(a) != urgency(b)) return urgency(a) < urgency(b);
+    return std::tie(a.id, a.headline, a.consumer, a.effect, a.evidence, a.fixes) <
+           std::tie(b.id, b.headline, b.consumer, b.effect, b.evidence, b.fixes);
   });
 }
 
@@ -61,15 +72,15 @@ Headline choose_headline(const Report& report, const std::string& asked) {
 std::string undecided_reason(const Report& report) {
   const Snapshot& snapshot = report.snapshot;
   if (snapshot.maps.rows.empty()) return "no mapping could be read";
-  if (!snapshot.capture.unread.empty()) {
-    return count_of(snapshot.capture.unread.size(), "mapped library", "mapped libraries") +
-           " could not be read";
+  const std::size_t unread =
+      std::max(snapshot.capture.unread.size(), count_unread_libraries(snapshot));
+  if (unread > 0) {
+    return count_of(unread, "mapped library", "mapped libraries") + " could not be read";
   }
-  const auto open = std::find_if(report.candidates.begin(), report.candidates.end(),
-                                 [](const Candidate& candidate) {
-                                   return candidate.loaded &&
-                                          candidate.kind == RuntimeKind::undetermined;
-                                 });
+  const auto open = std::find_if(
+      report.candidates.begin(), report.candidates.end(), [](const Candidate& candidate) {
+        return candidate.loaded && candidate.kind == RuntimeKind::undetermined;
+      });
   if (open != report.candidates.end()) {
     return "what " + escape_foreign(base_name(open->path)) + " is could not be determined";
   }
@@ -98,12 +109,12 @@ Report make_report(Snapshot snapshot, const JudgeOptions& options) {
   report.candidates = find_candidates(report.snapshot);
   report.companions = find_companions(report.snapshot);
   report.consumers = find_consumers(report.snapshot);
-  report.selections =
-      select_all(PolicyInput{report.snapshot, report.candidates}, report.consumers);
+  report.selections = select_all(PolicyInput{report.snapshot, report.candidates}, report.consumers);
   const Observations seen{report.snapshot, report.candidates, report.companions, report.consumers,
                           report.selections};
-  for (auto* const family : {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver}) {
-    for (Finding& finding : family(seen)) report.findings.push_back(std::move(finding));
+  for (auto* const family : {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver,
+                             &judge_symbols, &judge_ipc}) {
+    append_findings(report.findings, family(seen));
   }
   sort_findings(report.findings);
   const Headline headline = choose_headline(report, options.policy);

@@ -69,7 +69,8 @@ Examined examine(const Snapshot& snapshot, const std::string& path) {
     return {Found::skipped, "made for another machine: skipped", {}};
   }
   if (elf != nullptr && elf->file_size != 0 && elf->file_size < elf->required_size) {
-    return {Found::usable, "found, but the file is cut: using it can kill the process (SIGBUS)", {}};
+    return {
+        Found::usable, "found, but the file is cut: using it can kill the process (SIGBUS)", {}};
   }
   return {Found::usable, "found", {}};
 }
@@ -107,9 +108,7 @@ class Search {
   }
 
   /// Step 1: the link map in load order, l_name and DT_SONAME. No file is touched on a hit.
-  bool try_loaded() {
-    return base_link_map(snapshot_) != nullptr ? try_link_map() : try_mapped();
-  }
+  bool try_loaded() { return base_link_map(snapshot_) != nullptr ? try_link_map() : try_mapped(); }
 
   bool try_link_map() {
     for (const LinkEntry& entry : base_link_map(snapshot_)->entries) {
@@ -213,8 +212,7 @@ class Search {
         return false;
       case SearchKind::environment_unknown:
         log_.add(entry.source, StepVerdict::noted,
-                 "the environment is not known: " +
-                     escape_foreign(snapshot_.environment.reason()));
+                 "the environment is not known: " + escape_foreign(snapshot_.environment.reason()));
         doubts_.emplace_back("a file in LD_LIBRARY_PATH, which could not be read");
         return false;
       case SearchKind::cache: return search_cache();
@@ -322,9 +320,9 @@ LoaderAnswer open_as_path(const Snapshot& snapshot, std::string_view path) {
   answer.note = opened.note;
   answer.error_text = opened.error_text;
   const bool fails = opened.open == OpenOutcome::fails;
-  answer.outcome = fails ? Outcome::not_found
-                         : (opened.open == OpenOutcome::unknown ? Outcome::undetermined
-                                                                : Outcome::selected);
+  answer.outcome =
+      fails ? Outcome::not_found
+            : (opened.open == OpenOutcome::unknown ? Outcome::undetermined : Outcome::selected);
   if (answer.outcome == Outcome::undetermined) answer.possible.emplace_back(path);
   answer.steps.push_back(
       {std::string(path), fails ? StepVerdict::rejected : StepVerdict::taken, opened.note});

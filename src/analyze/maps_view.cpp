@@ -18,9 +18,7 @@ constexpr std::array<std::string_view, 19> kWideSpace = {
     "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F", "\xE3\x80\x80",
 };
 
-bool is_byte_space(char c) {
-  return (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x20');
-}
+bool is_byte_space(char c) { return (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x20'); }
 
 std::size_t space_at_start(std::string_view text) {
   if (is_byte_space(text.front())) return 1;
@@ -46,7 +44,8 @@ std::vector<PythonLine> python_lines_with(const MapsTable& maps, std::string_vie
   std::size_t from = 0;
   while (from < text.size()) {
     // One search over the whole text: a hundred thousand short ones cost far more.
-    const void* const hit = ::memmem(text.data() + from, text.size() - from, word.data(), word.size());
+    const void* const hit =
+        ::memmem(text.data() + from, text.size() - from, word.data(), word.size());
     if (hit == nullptr) break;
     const auto at = static_cast<std::size_t>(static_cast<const char*>(hit) - text.data());
     const auto row = std::upper_bound(

@@ -8,22 +8,39 @@ namespace cudart_doctor {
 namespace {
 
 constexpr std::array<std::string_view, 11> kScanned = {
-    "cudaSetDevice",      "cudaDeviceSynchronize", "cudaDeviceReset", "cudaGetErrorString",
-    "cudaMalloc",         "cudaFree",              "cudaMemset",      "cudaMemcpy",
-    "cudaIpcGetMemHandle", "cudaIpcOpenMemHandle", "cudaIpcCloseMemHandle",
+    "cudaSetDevice",
+    "cudaDeviceSynchronize",
+    "cudaDeviceReset",
+    "cudaGetErrorString",
+    "cudaMalloc",
+    "cudaFree",
+    "cudaMemset",
+    "cudaMemcpy",
+    "cudaIpcGetMemHandle",
+    "cudaIpcOpenMemHandle",
+    "cudaIpcCloseMemHandle",
 };
 
 constexpr std::array<std::string_view, 13> kVllm = {
-    "cudaSetDevice",       "cudaDeviceSynchronize", "cudaDeviceReset",  "cudaGetErrorString",
-    "cudaMalloc",          "cudaFree",              "cudaMemset",       "cudaMemcpy",
-    "cudaIpcGetMemHandle", "cudaIpcOpenMemHandle",  "cudaHostRegister", "cudaHostUnregister",
+    "cudaSetDevice",       "cudaDeviceSynchronize",
+    "cudaDeviceReset",     "cudaGetErrorString",
+    "cudaMalloc",          "cudaFree",
+    "cudaMemset",          "cudaMemcpy",
+    "cudaIpcGetMemHandle", "cudaIpcOpenMemHandle",
+    "cudaHostRegister",    "cudaHostUnregister",
     "cudaGetLastError",
 };
 
 constexpr std::array<std::string_view, 9> kB12x = {
-    "cudaGetErrorString",  "cudaSetDevice",        "cudaMalloc",
-    "cudaFree",            "cudaMemset",           "cudaMemcpyAsync",
-    "cudaIpcGetMemHandle", "cudaIpcOpenMemHandle", "cudaIpcCloseMemHandle",
+    "cudaGetErrorString",
+    "cudaSetDevice",
+    "cudaMalloc",
+    "cudaFree",
+    "cudaMemset",
+    "cudaMemcpyAsync",
+    "cudaIpcGetMemHandle",
+    "cudaIpcOpenMemHandle",
+    "cudaIpcCloseMemHandle",
 };
 
 // Those that every version of the front end has asked for; newer ones add names that depend on the

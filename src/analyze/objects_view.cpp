@@ -71,8 +71,9 @@ std::optional<std::size_t> object_of_entry(const Snapshot& snapshot, const LinkE
 bool is_loaded_in_base(const Snapshot& snapshot, std::size_t object) {
   const LinkNamespace* base = base_link_map(snapshot);
   if (base == nullptr) return snapshot.objects[object].executable;
-  return std::any_of(base->entries.begin(), base->entries.end(),
-                     [&](const LinkEntry& entry) { return object_of_entry(snapshot, entry) == object; });
+  return std::any_of(base->entries.begin(), base->entries.end(), [&](const LinkEntry& entry) {
+    return object_of_entry(snapshot, entry) == object;
+  });
 }
 
 std::vector<std::size_t> loaded_objects(const Snapshot& snapshot) {

@@ -46,8 +46,7 @@ FileNow from_object(const Snapshot& snapshot, const LoadedObject& object, std::s
     case FileState::absent:
     case FileState::memory: return {State::absent, {}, {}};
     case FileState::replaced:
-    case FileState::differs:
-      return {State::file, object.path_now.value_or(FileKey{}), {}};
+    case FileState::differs: return {State::file, object.path_now.value_or(FileKey{}), {}};
     case FileState::unknown: break;
   }
   const bool asked = snapshot.disk.contains(std::string(path));
@@ -74,8 +73,8 @@ OpenResult open_file(const Snapshot& snapshot, std::string_view text) {
   }
   if (now.state != State::file) {
     result.open = OpenOutcome::fails;
-    result.note = now.state == State::absent ? "nothing is at the path today"
-                                             : "the path is a directory";
+    result.note =
+        now.state == State::absent ? "nothing is at the path today" : "the path is a directory";
     result.error_text = now.state == State::absent
                             ? no_such_file(text)
                             : escape_foreign(text) + ": cannot read file data: Is a directory";
@@ -137,10 +136,10 @@ OpenResult open_path(const Snapshot& snapshot, std::string_view text) {
   if (result.open == OpenOutcome::old_object || !may_be_named) return result;
   // The name that the object was loaded under decides, and only the link map has it.
   const bool gone = result.open == OpenOutcome::fails;
-  result.note = std::string("the link map could not be read: the old object if it was loaded under "
-                            "exactly this path, else ") +
-                (gone ? "a failure (nothing is at the path today)"
-                      : "what is at the path today");
+  result.note = std::string(
+                    "the link map could not be read: the old object if it was loaded under "
+                    "exactly this path, else ") +
+                (gone ? "a failure (nothing is at the path today)" : "what is at the path today");
   result.open = OpenOutcome::unknown;
   result.object = mapped;
   result.disk_path.reset();

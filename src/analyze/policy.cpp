@@ -10,8 +10,8 @@ namespace {
 
 std::vector<Policy> make_table() {
   std::vector<Policy> table;
-  for (auto family : {scanning_policies, torch_policies, tilelang_policies,
-                      cudnn_frontend_policies, loader_policies}) {
+  for (auto family : {scanning_policies, torch_policies, tilelang_policies, cudnn_frontend_policies,
+                      loader_policies}) {
     const std::vector<Policy> rows = family();
     table.insert(table.end(), rows.begin(), rows.end());
   }

@@ -24,8 +24,7 @@ void open_bare_name(const Snapshot& snapshot, Selection& selection) {
   selection.steps.insert(selection.steps.end(), answer.steps.begin(), answer.steps.end());
   selection.object = answer.object;
   selection.disk_path = answer.disk_path;
-  selection.open =
-      answer.outcome == Outcome::not_found ? OpenOutcome::fails : answer.open;
+  selection.open = answer.outcome == Outcome::not_found ? OpenOutcome::fails : answer.open;
   selection.open_note = answer.note;
   selection.possible = answer.possible;
   selection.error_text = answer.error_text;

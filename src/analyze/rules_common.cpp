@@ -1,6 +1,8 @@
 // What the families of rules share: starting a finding, naming consumers and paths.
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "cudart_doctor/analyze/catalogue.hpp"
 #include "cudart_doctor/analyze/policy.hpp"
@@ -22,15 +24,17 @@ Finding start_finding(std::string_view id, Severity severity, std::string headli
   return finding;
 }
 
+void append_findings(std::vector<Finding>& to, std::vector<Finding> more) {
+  for (Finding& finding : more) to.push_back(std::move(finding));
+}
+
 bool is_look_alike(const Candidate& candidate) {
   const bool fake = candidate.kind == RuntimeKind::stub || candidate.kind == RuntimeKind::shim ||
                     candidate.kind == RuntimeKind::stand_in;
   return fake && candidate.loaded;
 }
 
-bool counts_in_full(const Selection& selection) {
-  return selection.presence != Presence::absent;
-}
+bool counts_in_full(const Selection& selection) { return selection.presence != Presence::absent; }
 
 std::string consumer_phrase(const Selection& selection) {
   if (selection.presence == Presence::present && !selection.presence_note.empty()) {
@@ -38,6 +42,15 @@ std::string consumer_phrase(const Selection& selection) {
   }
   const Policy* policy = find_policy(selection.policy);
   return policy == nullptr ? selection.policy : std::string(policy->title);
+}
+
+std::size_t count_unread_libraries(const Snapshot& snapshot) {
+  const auto unread =
+      std::count_if(snapshot.objects.begin(), snapshot.objects.end(), [](const auto& object) {
+        return object.executable && object.elf.is_unknown() &&
+               object.elf.reason().find("not an ELF") == std::string::npos;
+      });
+  return static_cast<std::size_t>(unread);
 }
 
 std::string shown_address(std::uint64_t address) {

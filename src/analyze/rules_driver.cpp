@@ -1,4 +1,5 @@
-// DR01, DR03: a libcuda that is no driver, mapped or first in the loader's way.
+// DR01, DR03, DR04, DR05: a libcuda that is no driver, or not the kernel module's, mapped or first
+// in the loader's way.
 #include <algorithm>
 #include <optional>
 
@@ -10,14 +11,39 @@
 namespace cudart_doctor {
 namespace {
 
-std::string_view variable_that_brought(const Snapshot& snapshot, std::string_view path) {
+/// "LD_LIBRARY_PATH entry 2 of 3 is DIR", or nothing where the variable does not list the file's
+/// directory.
+std::string entry_that_brought(const Snapshot& snapshot, std::string_view path) {
   constexpr std::string_view kVariable = "LD_LIBRARY_PATH";
   const Environment* environment = snapshot.environment.get();
   const std::string* value = environment == nullptr ? nullptr : environment->find(kVariable);
   if (value == nullptr) return {};
   const auto parts = split(*value, ':');
-  return std::find(parts.begin(), parts.end(), dir_name(path)) == parts.end() ? std::string_view()
-                                                                             : kVariable;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::string_view part = parts[i];
+    while (part.size() > 1 && part.ends_with('/')) part.remove_suffix(1);
+    if (part != dir_name(path)) continue;
+    return std::string(kVariable) + " entry " + std::to_string(i + 1) + " of " +
+           std::to_string(parts.size()) + " is " + escape_foreign(part);
+  }
+  return {};
+}
+
+/// The loader configuration file that lists the directory, where it is known.
+std::string configuration_file(const Snapshot& snapshot) {
+  const auto found = snapshot.host.given.find("ldconf");
+  return found == snapshot.host.given.end() ? std::string() : escape_foreign(found->second);
+}
+
+/// What to change so that the loader no longer meets the file.
+std::string way_out(const Snapshot& snapshot, const Companion& companion) {
+  const std::string directory = escape_foreign(dir_name(companion.path));
+  if (!entry_that_brought(snapshot, companion.path).empty()) {
+    return "Take " + directory + " out of LD_LIBRARY_PATH";
+  }
+  const std::string file = configuration_file(snapshot);
+  if (!file.empty()) return "Take " + directory + " out of " + file + ", then run ldconfig";
+  return "Take " + directory + " out of the run paths and /etc/ld.so.conf.d, then run ldconfig";
 }
 
 Finding found_driver(const Observations& seen, const Companion& companion, std::string_view id,
@@ -25,41 +51,83 @@ Finding found_driver(const Observations& seen, const Companion& companion, std::
   Finding finding = start_finding(id, Severity::critical, std::move(headline));
   finding.evidence.push_back((companion.loaded ? "Mapped: " : "First in the loader's way: ") +
                              escape_foreign(companion.path));
+  const std::string entry = entry_that_brought(seen.snapshot, companion.path);
+  if (!entry.empty()) finding.evidence.push_back(entry);
   finding.evidence.insert(finding.evidence.end(), companion.evidence.begin(),
                           companion.evidence.end());
-  const auto variable = variable_that_brought(seen.snapshot, companion.path);
-  if (!variable.empty()) {
-    finding.evidence.push_back(std::string(variable) + " lists " + escape_foreign(dir_name(companion.path)));
-  }
   return finding;
 }
 
+Finding driver_stub(const Observations& seen, const Companion& companion) {
+  Finding finding = found_driver(
+      seen, companion, "DR01",
+      companion.loaded ? "The CUDA driver library in this process is the toolkit's link-time stub."
+                       : "The loader would take the toolkit's link-time stub for the CUDA driver.");
+  const auto genuine =
+      std::find_if(seen.companions.begin(), seen.companions.end(), [](const Companion& other) {
+        return other.kind == CompanionKind::driver || other.kind == CompanionKind::driver_compat;
+      });
+  if (genuine != seen.companions.end()) {
+    finding.evidence.push_back("Kept out by the stub's soname: " + escape_foreign(genuine->path));
+  }
+  finding.fixes = {way_out(seen.snapshot, companion), "Restart the process"};
+  return finding;
+}
+
+Finding broken_driver(const Observations& seen, const Companion& companion) {
+  Finding finding = found_driver(seen, companion, "DR03",
+                                 "What the loader finds as the CUDA driver is none: " +
+                                     escape_foreign(base_name(companion.path)) + " is broken.");
+  finding.fixes = {"Delete " + escape_foreign(companion.path) + ", or mount the driver there again",
+                   "Restart the process"};
+  return finding;
+}
+
+/// The code that the application or a probe got from its first CUDA call, "" when not known.
+std::string first_code(const Snapshot& snapshot) {
+  const auto found = snapshot.host.given_probe.find("cudaGetDeviceCount");
+  return found == snapshot.host.given_probe.end() ? std::string() : found->second;
+}
+
+/// WSL2 and Jetson have no /proc/driver/nvidia/version: without it nothing is compared.
+std::vector<Finding> judge_versions(const Observations& seen, const Companion& companion) {
+  const std::string* module = seen.snapshot.host.kernel_module.get();
+  if (module == nullptr || companion.version.empty()) return {};
+  const int order = compare_versions(companion.version, *module);
+  const std::string versions =
+      "libcuda " + escape_foreign(companion.version) + ", kernel module " + escape_foreign(*module);
+  // A compat library newer than the kernel module is what forward compatibility is for.
+  if (companion.kind == CompanionKind::driver_compat) {
+    if (order >= 0) return {};
+    Finding finding = found_driver(seen, companion, "DR05",
+                                   "A compat libcuda, older than the kernel module, stands before "
+                                   "the host's driver.");
+    finding.evidence.insert(finding.evidence.begin(), versions);
+    finding.effect = "CUDA does not start: error 803 (system has unsupported driver combination)";
+    finding.fixes = {way_out(seen.snapshot, companion), "Restart the process"};
+    return {std::move(finding)};
+  }
+  const bool refused = first_code(seen.snapshot) == "803";
+  if (order == 0 && !refused) return {};
+  Finding finding =
+      found_driver(seen, companion, "DR04",
+                   order == 0 ? "The driver refuses to start (803) though its versions agree."
+                              : "libcuda and the NVIDIA kernel module are of different versions.");
+  finding.evidence.insert(finding.evidence.begin(), versions);
+  finding.effect = "CUDA does not start: error 803, 100 or 999 at the first call";
+  finding.fixes = {"On the host: reboot, or load the module of the installed driver again",
+                   "In a container: start it again; remove a driver that the image brought"};
+  return {std::move(finding)};
+}
+
 std::vector<Finding> judge_companion(const Observations& seen, const Companion& companion) {
-  if (companion.kind == CompanionKind::driver_stub) {
-    Finding finding = found_driver(seen, companion, "DR01",
-                                   companion.loaded
-                                       ? "The CUDA driver library in this process is a link-time stub."
-                                       : "The loader would take a link-time stub for the CUDA driver.");
-    const auto genuine = std::find_if(
-        seen.companions.begin(), seen.companions.end(), [](const Companion& other) {
-          return other.kind == CompanionKind::driver || other.kind == CompanionKind::driver_compat;
-        });
-    if (genuine != seen.companions.end()) {
-      finding.evidence.push_back("Kept out by the stub's soname: " + escape_foreign(genuine->path));
-    }
-    finding.fixes = {"Take " + escape_foreign(dir_name(companion.path)) +
-                         " out of LD_LIBRARY_PATH and the run paths",
-                     "Restart the process"};
-    return {std::move(finding)};
+  switch (companion.kind) {
+    case CompanionKind::driver_stub: return {driver_stub(seen, companion)};
+    case CompanionKind::driver_broken: return {broken_driver(seen, companion)};
+    case CompanionKind::driver:
+    case CompanionKind::driver_compat: return judge_versions(seen, companion);
+    default: return {};
   }
-  if (companion.kind == CompanionKind::driver_broken) {
-    Finding finding = found_driver(seen, companion, "DR03",
-                                   "What the loader finds as the CUDA driver is not one: " +
-                                       escape_foreign(base_name(companion.path)) + ".");
-    finding.fixes = {"Delete " + escape_foreign(companion.path) + ", or mount the driver again"};
-    return {std::move(finding)};
-  }
-  return {};
 }
 
 /// Every libcudart opens exactly this name.
@@ -81,8 +149,10 @@ std::optional<Companion> reachable_driver(const Snapshot& snapshot) {
   if (answer.object || !answer.disk_path) return std::nullopt;
   const auto entry = snapshot.disk.find(*answer.disk_path);
   if (entry == snapshot.disk.end() || entry->second.kind != DiskKind::file) return std::nullopt;
-  Companion companion =
-      identify_companion(*answer.disk_path, entry->second.elf, entry->second.content);
+  // The version is in the name behind the links.
+  const std::string& real =
+      entry->second.real_path.empty() ? *answer.disk_path : entry->second.real_path;
+  Companion companion = identify_companion(real, entry->second.elf, entry->second.content);
   companion.path = *answer.disk_path;
   return companion;
 }
@@ -99,11 +169,11 @@ std::vector<Finding> judge_driver(const Observations& seen) {
   for (const Companion& companion : seen.companions) {
     if (!companion.loaded) continue;
     any_mapped = any_mapped || is_mapped_driver(companion);
-    for (Finding& finding : judge_companion(seen, companion)) out.push_back(std::move(finding));
+    append_findings(out, judge_companion(seen, companion));
   }
   if (any_mapped) return out;
   if (const auto reachable = reachable_driver(seen.snapshot)) {
-    for (Finding& finding : judge_companion(seen, *reachable)) out.push_back(std::move(finding));
+    append_findings(out, judge_companion(seen, *reachable));
   }
   return out;
 }

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <set>
 
-#include "cudart_doctor/analyze/policy.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/analyze/scan_plan.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "rule_phrases.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kWord = "libcudart";
 
 std::string key_text(const FileKey& key) {
-  return "device " + shown_address(key.dev_major) + ":" + shown_address(key.dev_minor) +
-         " inode " + std::to_string(key.inode);
+  return "device " + shown_address(key.dev_major) + ":" + shown_address(key.dev_minor) + " inode " +
+         std::to_string(key.inode);
 }
 
 /// Objects that the mapping rules speak of: candidates, companions, and what has a CUDA name.
@@ -32,14 +32,14 @@ std::vector<std::size_t> objects_of_interest(const Observations& seen) {
   return {out.begin(), out.end()};
 }
 
-/// The scanning row, of those that count in full, whose answer is this object.
-const Selection* taker_of(const Observations& seen, std::size_t object) {
-  for (const Selection& selection : seen.selections) {
-    const Policy* policy = find_policy(selection.policy);
-    if (policy == nullptr || !policy->scans_addresses || !counts_in_full(selection)) continue;
-    if (selection.outcome == Outcome::selected && selection.object == object) return &selection;
+/// The scanning rows that count in full and whose answer is this object; may be none.
+Rows takers_of(const Observations& seen, std::size_t object) {
+  Rows out;
+  for (const Selection* row : scanning_rows(seen)) {
+    const bool takes = row->outcome == Outcome::selected && row->object == object;
+    if (takes && counts_in_full(*row)) out.push_back(row);
   }
-  return nullptr;
+  return leading_rows(out);
 }
 
 std::string build_id_text(const LoadedObject& object) {
@@ -53,30 +53,34 @@ std::vector<Finding> judge_lost_files(const Observations& seen) {
     const LoadedObject& object = seen.snapshot.objects[index];
     const bool deleted = object.state == FileState::deleted;
     if (!deleted && object.state != FileState::replaced) continue;
-    const Selection* taker = taker_of(seen, index);
+    const Rows takers = takers_of(seen, index);
     Severity severity = deleted ? Severity::warning : Severity::error;
-    if (taker != nullptr) severity = Severity::critical;
-    Finding finding =
-        start_finding(deleted ? "MP01" : "MP02", severity,
-                      "The file of a loaded CUDA library was " +
-                          std::string(deleted ? "deleted" : "replaced") + ": " +
-                          escape_foreign(base_name(object.path())) + ".");
-    finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " + key_text(object.key) +
-                               build_id_text(object));
+    if (!takers.empty()) severity = Severity::critical;
+    Finding finding = start_finding(
+        deleted ? "MP01" : "MP02", severity,
+        "The file of the loaded " + escape_foreign(base_name(object.path())) + " was " +
+            (deleted ? "deleted" : "replaced by another") + " under the running process.");
+    finding.effect = deleted ? "the process runs on with the old code; opening the path fails"
+                             : "the process runs on with the old code; opening the path may map "
+                               "the new file as a second library";
+    if (!takers.empty()) {
+      const Selection& first = *takers.front();
+      finding.consumer = consumer_phrase(first);
+      finding.evidence.push_back(sentence_about(
+          takers, "would open its path" +
+                      (first.error_text.empty() ? "" : " and fail: " + first.error_text)));
+    }
+    finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " +
+                               key_text(object.key) + build_id_text(object));
     if (object.path_now) {
       finding.evidence.push_back(
           "At the path now: " + key_text(*object.path_now) +
           (object.path_now_build_id ? ", build-id " + *object.path_now_build_id : ""));
     }
-    if (taker != nullptr) {
-      finding.consumer = consumer_phrase(*taker);
-      finding.evidence.push_back(finding.consumer + " would open it by path" +
-                                 (taker->error_text.empty() ? "" : ": " + taker->error_text));
-    }
-    finding.fixes = {"Restart the process"};
+    finding.fixes = {"Restart the process: it then loads what is on disk now"};
     if (!deleted) {
-      finding.no_help = {"Opening the path without \" (deleted)\": may load the new file as a "
-                         "second runtime"};
+      finding.no_help = {
+          "Opening the path without \" (deleted)\": maps the new file beside the old"};
     }
     out.push_back(std::move(finding));
   }
@@ -92,10 +96,9 @@ std::vector<Finding> judge_memory_files(const Observations& seen) {
     Finding finding = start_finding("MP03", Severity::warning,
                                     "A CUDA runtime was loaded from memory, not from a file.");
     finding.effect = "consumers that open the runtime by its path cannot open it";
-    finding.evidence.push_back(
-        escape_foreign(object.path()) +
-        (candidate.version.empty() ? "" : ", version " + candidate.version) +
-        build_id_text(object));
+    finding.evidence.push_back(escape_foreign(object.path()) +
+                               (candidate.version.empty() ? "" : ", version " + candidate.version) +
+                               build_id_text(object));
     finding.fixes = {"Load the runtime from a file"};
     out.push_back(std::move(finding));
   }
@@ -119,8 +122,8 @@ std::vector<Finding> judge_namespace(const Observations& seen) {
       "MP04", unread.empty() ? Severity::info : Severity::error,
       unread.empty() ? "The process is in another mount namespace; its paths are not this side's."
                      : "A CUDA library in another mount namespace could not be read.");
-  finding.evidence.push_back("Mount namespace " + std::to_string(their->second) + ", the doctor's " +
-                             std::to_string(our->second));
+  finding.evidence.push_back("Mount namespace " + std::to_string(their->second) +
+                             ", the doctor's " + std::to_string(our->second));
   finding.evidence.insert(finding.evidence.end(), unread.begin(), unread.end());
   if (!unread.empty()) {
     finding.fixes = {"Run the doctor as root with CAP_SYS_PTRACE, or inside the container"};
@@ -143,8 +146,8 @@ std::vector<Finding> judge_identity(const Observations& seen) {
         "The path of " + escape_foreign(base_name(object.path())) +
             (other_inode && other_build ? " leads to another file than the one loaded."
                                         : " has another device or inode than the mapping."));
-    finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " + key_text(object.key) +
-                               build_id_text(object));
+    finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " +
+                               key_text(object.key) + build_id_text(object));
     finding.evidence.push_back(
         "At the path: " + key_text(*object.path_now) +
         (object.path_now_build_id ? ", build-id " + *object.path_now_build_id : ""));
@@ -162,7 +165,8 @@ struct NameOnly {
   std::string path;
   std::string why;
   std::uint64_t address = 0;
-  bool first = false;  ///< The old scan stops at it.
+  bool first = false;  ///< No line with the word lies below it: the old scan stops here.
+  bool in_directory = false;
 };
 
 std::vector<NameOnly> name_only_lines(const Snapshot& snapshot) {
@@ -175,9 +179,8 @@ std::vector<NameOnly> name_only_lines(const Snapshot& snapshot) {
     if (line.find(kWord) == std::string_view::npos) continue;
     const bool is_first = std::exchange(first, false);
     const std::string path(snapshot.maps.path(mapping));
-    const auto object =
-        std::find_if(snapshot.objects.begin(), snapshot.objects.end(),
-                     [&](const LoadedObject& o) { return o.key == mapping.file; });
+    const auto object = std::find_if(snapshot.objects.begin(), snapshot.objects.end(),
+                                     [&](const LoadedObject& o) { return o.key == mapping.file; });
     const bool in_name = base_name(path).find(kWord) != std::string_view::npos;
     std::string why;
     if (path.find('/') == std::string::npos) {
@@ -189,40 +192,53 @@ std::vector<NameOnly> name_only_lines(const Snapshot& snapshot) {
     } else {
       continue;
     }
-    if (known.insert(path).second) out.push_back({path, why, mapping.lo, is_first});
+    if (known.insert(path).second) out.push_back({path, why, mapping.lo, is_first, !in_name});
   }
   return out;
+}
+
+/// Rules that take the first line with the word anywhere, and so stop at such a line.
+Rows rows_that_stop(const Observations& seen) {
+  Rows out;
+  for (const Selection* row : scanning_rows(seen)) {
+    const bool first_line = row->policy.find("-legacy") != std::string::npos;
+    if (first_line && counts_in_full(*row)) out.push_back(row);
+  }
+  return leading_rows(out);
 }
 
 std::vector<Finding> judge_names(const Observations& seen) {
   const auto lines = name_only_lines(seen.snapshot);
   if (lines.empty()) return {};
-  const bool stops = lines.front().first;
-  const auto old_scan =
-      std::find_if(seen.selections.begin(), seen.selections.end(), [](const Selection& row) {
-        const Policy* policy = find_policy(row.policy);
-        return policy != nullptr && policy->id.find("-legacy") != std::string_view::npos &&
-               policy->scans_addresses && counts_in_full(row);
-      });
-  const bool bites = stops && old_scan != seen.selections.end();
+  const Rows stopped = lines.front().first ? rows_that_stop(seen) : Rows{};
+  const NameOnly& first = lines.front();
   Finding finding = start_finding(
-      "MP06", bites ? Severity::critical : Severity::info,
-      bites ? "The old scan stops at a line that only contains the word libcudart."
-            : "The word libcudart is in " + count_of(lines.size(), "path") +
-                  " that is no loaded library of that name.");
-  finding.effect = bites ? "the consumer aborts before it sees the real runtime"
-                         : "none here: no rule that is in use stops at it";
+      "MP06", stopped.empty() ? Severity::info : Severity::critical,
+      stopped.empty()
+          ? "A path contains the word libcudart without being a loaded library of that name."
+          : sentence_about(stopped, "would stop at " + escape_foreign(base_name(first.path)) +
+                                        ", which has libcudart only in its path"));
+  if (stopped.empty()) {
+    finding.effect = "none here: no rule that is in use stops at it";
+    finding.fixes = {"None needed"};
+  } else {
+    const Selection& row = *stopped.front();
+    finding.consumer = consumer_phrase(row);
+    finding.effect = row.works() ? "it opens a file that is not the loaded runtime"
+                                 : "it fails before it looks at the real runtime";
+    append(finding.evidence, answer_sentences(stopped));
+    const std::string releases = helpful_releases(
+        seen, stopped, [](const Observations&, const Selection& other) { return other.works(); });
+    if (!releases.empty()) finding.fixes.push_back(releases);
+    finding.fixes.push_back(first.in_directory
+                                ? "Or install it in a directory without libcudart in its name"
+                                : "Or keep " + escape_foreign(first.path) + " out of the process");
+    finding.no_help = futile_overrides(stopped);
+  }
   for (const NameOnly& line : lines) {
-    finding.evidence.push_back(shown_address(line.address) + " " + escape_foreign(line.path) + ": " +
-                               line.why);
+    finding.evidence.push_back(shown_address(line.address) + " " + escape_foreign(line.path) +
+                               ": " + line.why);
   }
-  if (bites) {
-    finding.consumer = consumer_phrase(*old_scan);
-    if (!old_scan->error_text.empty()) {
-      finding.evidence.push_back(finding.consumer + ": " + old_scan->error_text);
-    }
-  }
-  finding.fixes = {"Rename the directory, or upgrade the consumer"};
   return {std::move(finding)};
 }
 
@@ -233,17 +249,20 @@ std::vector<Finding> judge_paths(const Observations& seen) {
     const std::string& path = object.path();
     if (path.empty() || object.state == FileState::memory) continue;
     if (path.find(' ') != std::string::npos) {
-      evidence.push_back("Tools that split at blanks see: " +
-                         escape_foreign(std::string_view(path).substr(0, path.find(' '))));
+      evidence.push_back("Tools that split at blanks see " +
+                         escape_foreign(std::string_view(path).substr(0, path.find(' '))) + " of " +
+                         escape_foreign(path));
     } else if (path.find('\\') != std::string::npos) {
       evidence.push_back("maps does not tell a backslash from an escape: " + escape_foreign(path));
     } else if (escape_foreign(path) != path) {
-      evidence.push_back("Holds control characters or bytes that are no UTF-8: " + escape_foreign(path));
+      evidence.push_back("Holds control characters or bytes that are no UTF-8: " +
+                         escape_foreign(path));
     } else {
       continue;
     }
     if (path.ends_with(" (deleted)")) {
-      evidence.push_back("The file is really called so, and is not deleted: " + escape_foreign(path));
+      evidence.push_back("The file is really called so, and is not deleted: " +
+                         escape_foreign(path));
     }
   }
   if (evidence.empty()) return {};
@@ -282,7 +301,7 @@ std::vector<Finding> judge_mappings(const Observations& seen) {
   std::vector<Finding> out;
   for (auto* const rule : {&judge_lost_files, &judge_memory_files, &judge_namespace,
                            &judge_identity, &judge_names, &judge_paths, &judge_maps}) {
-    for (Finding& finding : rule(seen)) out.push_back(std::move(finding));
+    append_findings(out, rule(seen));
   }
   return out;
 }

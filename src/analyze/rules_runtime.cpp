@@ -4,10 +4,9 @@
 #include <map>
 #include <set>
 
-#include "cudart_doctor/analyze/policy.hpp"
-#include "cudart_doctor/analyze/remedies.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "rule_phrases.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -27,10 +26,32 @@ std::vector<const Candidate*> loaded_of_kind(const Observations& seen, RuntimeKi
   return out;
 }
 
-std::string described(const Candidate& candidate) {
+/// Names of the loaded objects that ask for this soname.
+std::vector<std::string> users_of(const Snapshot& snapshot, std::string_view soname) {
+  std::vector<std::string> out;
+  if (soname.empty()) return out;
+  for (const LoadedObject& object : snapshot.objects) {
+    const ElfFacts* elf = object.elf.get();
+    if (elf == nullptr || !object.executable) continue;
+    if (std::find(elf->needed.begin(), elf->needed.end(), soname) != elf->needed.end()) {
+      out.push_back(escape_foreign(base_name(object.path())));
+    }
+  }
+  return out;
+}
+
+std::string described(const Snapshot& snapshot, const Candidate& candidate) {
+  constexpr std::size_t kMaxUsers = 3;
   std::string text = escape_foreign(candidate.path);
   if (!candidate.version.empty()) text += ", version " + candidate.version;
   if (!candidate.soname.empty()) text += ", soname " + escape_foreign(candidate.soname);
+  std::vector<std::string> users = users_of(snapshot, candidate.soname);
+  if (!users.empty()) {
+    const std::size_t more = users.size() > kMaxUsers ? users.size() - kMaxUsers : 0;
+    users.resize(users.size() - more);
+    text += ", needed by " + join(users, ", ");
+    if (more > 0) text += " and " + std::to_string(more) + " more";
+  }
   if (candidate.build_id) text += ", build-id " + *candidate.build_id;
   return text;
 }
@@ -61,40 +82,49 @@ std::vector<std::string> needing_objects(const Snapshot& snapshot) {
 
 /// A runtime may hide behind an object that could not be read: then nothing is "absent".
 bool may_hide_a_runtime(const Observations& seen) {
+  if (count_unread_libraries(seen.snapshot) > 0) return true;
   return std::any_of(seen.candidates.begin(), seen.candidates.end(), [](const Candidate& c) {
     return c.object && c.kind == RuntimeKind::undetermined;
   });
 }
 
+Finding static_only(const Observations& seen, const std::vector<const Candidate*>& statics) {
+  const std::string holder = statics.size() == 1 ? escape_foreign(base_name(statics.front()->path))
+                                                 : std::to_string(statics.size()) + " libraries";
+  Finding finding =
+      start_finding("RT02", Severity::warning,
+                    "The CUDA runtime is there only inside " + holder + ", linked in statically.");
+  finding.effect = "consumers that search the mappings say: libcudart is not loaded";
+  for (const Candidate* copy : statics) {
+    finding.evidence.push_back(described(seen.snapshot, *copy));
+  }
+  finding.fixes = {"Load a shared libcudart before the consumer starts",
+                   "vLLM only: set VLLM_CUDART_SO_PATH to a shared libcudart"};
+  finding.no_help = {"Removing the static copies: they are normal, and no fault by themselves"};
+  return finding;
+}
+
 std::vector<Finding> judge_absence(const Observations& seen) {
   if (!loaded_of_kind(seen, RuntimeKind::genuine).empty() || may_hide_a_runtime(seen)) return {};
   const auto statics = loaded_of_kind(seen, RuntimeKind::static_copy);
-  if (!statics.empty()) {
-    Finding finding = start_finding("RT02", Severity::warning,
-                                    "The CUDA runtime is there only as " +
-                                        count_of(statics.size(), "static copy", "static copies") +
-                                        " inside other libraries.");
-    for (const Candidate* copy : statics) finding.evidence.push_back(described(*copy));
-    finding.evidence.emplace_back("Scanning consumers will say: libcudart is not loaded");
-    finding.fixes = {"Load a shared libcudart before the consumer starts",
-                     "vLLM only: set VLLM_CUDART_SO_PATH to a shared libcudart"};
-    return {std::move(finding)};
-  }
+  if (!statics.empty()) return {static_only(seen, statics)};
   const auto needing = needing_objects(seen.snapshot);
-  Finding finding = start_finding("RT01", needing.empty() ? Severity::info : Severity::error,
-                                  "No CUDA runtime is mapped in this process.");
-  if (needing.empty()) {
-    finding.effect = "none yet: nothing that is mapped asks for one";
-  } else {
-    finding.effect = "code that needs the runtime fails at its first call";
-  }
+  Finding finding =
+      start_finding("RT01", needing.empty() ? Severity::info : Severity::error,
+                    needing.empty() ? "No CUDA runtime is mapped, and nothing here asks for one."
+                                    : "No CUDA runtime is mapped, though a library needs one.");
+  finding.effect = needing.empty() ? "none yet: CUDA may not have been started"
+                                   : "code that needs the runtime fails at its first call";
   finding.evidence = needing;
   finding.evidence.push_back(
       count_of(seen.snapshot.capture.objects_read, "mapped library", "mapped libraries") +
       " looked at; " + std::to_string(seen.snapshot.capture.static_searched) +
       " searched for a static runtime");
-  finding.fixes = {"Look again once the program has started CUDA",
-                   "Install the runtime that the program needs"};
+  if (needing.empty()) {
+    finding.fixes = {"Look again once the program has started CUDA"};
+  } else {
+    finding.fixes = {"Install the runtime that the needing library names, or load it first"};
+  }
   return {std::move(finding)};
 }
 
@@ -102,28 +132,29 @@ std::vector<Finding> judge_look_alikes(const Observations& seen) {
   std::vector<Finding> out;
   for (const Candidate& candidate : seen.candidates) {
     if (!is_look_alike(candidate)) continue;
-    const std::string what = candidate.label.empty() ? "a look-alike" : candidate.label;
-    Finding finding = start_finding(
-        "RT03", candidate.selectable_by_name ? Severity::warning : Severity::info,
-        "A look-alike of the CUDA runtime is mapped: " + what + " " +
-            escape_foreign(base_name(candidate.path)) + ".");
+    Finding finding =
+        start_finding("RT03", candidate.selectable_by_name ? Severity::warning : Severity::info,
+                      look_alike_phrase(candidate) + " is mapped: it is no CUDA runtime.");
+    if (finding.headline.starts_with('t')) finding.headline.front() = 'T';
     finding.effect = candidate.selectable_by_name
                          ? "a consumer that picks the runtime by name may take it"
                          : "none by name: no known rule can pick a file of this name";
-    finding.evidence.push_back(described(candidate));
-    if (candidate.exports_known) {
-      finding.evidence.push_back("Exports " + count_of(candidate.exported, "runtime function"));
-    }
     if (!candidate.missing.empty()) {
-      finding.evidence.push_back("Lacks " + join(candidate.missing, ", "));
+      finding.evidence.push_back("Lacks " + std::to_string(candidate.missing.size()) + " of " +
+                                 count_of(candidate.names_asked, "name") +
+                                 " that consumers bind: " + join(candidate.missing, ", "));
+    }
+    finding.evidence.push_back(described(seen.snapshot, candidate));
+    if (!candidate.package.empty()) {
+      finding.evidence.push_back("Package: " + escape_foreign(candidate.package));
     }
     finding.evidence.insert(finding.evidence.end(), candidate.evidence.begin(),
                             candidate.evidence.end());
-    const std::string owner = candidate.package.empty() ? "the package that brought it"
-                                                        : escape_foreign(candidate.package);
-    finding.fixes.push_back(candidate.label == "TileLang shim"
-                                ? "TileLang 0.1.12 or later names it so that no rule takes it"
-                                : "Upgrade or remove " + owner);
+    if (candidate.selectable_by_name) {
+      finding.fixes.push_back(look_alike_remedy(candidate));
+    } else {
+      finding.fixes.emplace_back("None needed");
+    }
     out.push_back(std::move(finding));
   }
   return out;
@@ -149,15 +180,20 @@ std::vector<Finding> judge_duplicates(const Observations& seen) {
                               (reported->second == "400" || reported->second == "98");
     Finding finding = start_finding(
         "RT05", shared.empty() && !seen_failing ? Severity::warning : Severity::error,
-        count_of(copies.size(), "runtime") + " of CUDA " + std::to_string(major) + " are mapped" +
-            (shared.empty() ? "." : " under one soname, " + shared + "."));
-    for (const Candidate* copy : copies) finding.evidence.push_back(described(*copy));
+        std::to_string(copies.size()) + " copies of the CUDA " + std::to_string(major) +
+            " runtime are loaded" + (shared.empty() ? "." : " under one soname, " + shared + "."));
+    for (const Candidate* copy : copies)
+      finding.evidence.push_back(described(seen.snapshot, *copy));
     if (!shared.empty()) {
       finding.evidence.push_back("Only load order decides which of them " + shared + " gives");
     }
     if (seen_failing) {
       finding.evidence.push_back("The application reported CUDA error " + reported->second);
     }
+    finding.effect =
+        shared.empty() && !seen_failing
+            ? "mostly harmless: each serves its own library; handles do not pass between them"
+            : "handles of one mean nothing to the other: CUDA error 400, or kernels not found (98)";
     finding.fixes.emplace_back("Make all users resolve to one file: one wheel or one toolkit");
     out.push_back(std::move(finding));
   }
@@ -176,29 +212,38 @@ bool cudnn_frontend_mapped(const Snapshot& snapshot) {
   });
 }
 
+/// CUDNN_FRONTEND_CUDART_LIB_NAME, which 1.25.0 and later read; nullptr where it is not set.
+const std::string* frontend_override(const Snapshot& snapshot) {
+  const Environment* environment = snapshot.environment.get();
+  const std::string* value =
+      environment == nullptr ? nullptr : environment->find("CUDNN_FRONTEND_CUDART_LIB_NAME");
+  return value == nullptr || value->empty() ? nullptr : value;
+}
+
 /// The answer of cuDNN's front end in the vintage that is there: of the rows that count in full,
-/// the first that refuses two majors.
+/// the first that refuses two majors. With the override set, only a front end that is known not to
+/// read it can refuse.
 const Selection* refusing_frontend(const Observations& seen) {
   if (!cudnn_frontend_mapped(seen.snapshot)) return nullptr;
-  const auto found = std::find_if(
-      seen.selections.begin(), seen.selections.end(), [](const Selection& selection) {
-        return selection.policy.starts_with("cudnn-frontend") && counts_in_full(selection) &&
-               selection.outcome == Outcome::multiple;
+  const bool pinned = frontend_override(seen.snapshot) != nullptr;
+  const auto found =
+      std::find_if(seen.selections.begin(), seen.selections.end(), [&](const Selection& row) {
+        return row.policy.starts_with("cudnn-frontend") && counts_in_full(row) &&
+               row.outcome == Outcome::multiple && (!pinned || row.presence == Presence::present);
       });
   return found == seen.selections.end() ? nullptr : &*found;
 }
 
 /// Majors that a plain load by soname would bring in from disk, with the file.
 std::map<int, std::string> reachable_majors(const Observations& seen) {
-  constexpr std::array<std::pair<std::string_view, int>, 3> kRows{
-      {{"dlopen:libcudart.so.11.0", 11},
-       {"dlopen:libcudart.so.12", 12},
-       {"dlopen:libcudart.so.13", 13}}};
+  constexpr std::array<std::pair<std::string_view, int>, 3> kRows{{{"dlopen:libcudart.so.11.0", 11},
+                                                                   {"dlopen:libcudart.so.12", 12},
+                                                                   {"dlopen:libcudart.so.13", 13}}};
   std::map<int, std::string> out;
   for (const Selection& selection : seen.selections) {
     for (const auto& [id, major] : kRows) {
-      if (selection.policy == id && selection.outcome == Outcome::selected &&
-          !selection.object && selection.disk_path) {
+      if (selection.policy == id && selection.outcome == Outcome::selected && !selection.object &&
+          selection.disk_path) {
         out[major] = *selection.disk_path;
       }
     }
@@ -217,66 +262,128 @@ std::vector<Finding> judge_majors(const Observations& seen) {
   if (mapped.size() < 2 && reachable.empty()) return {};
 
   const Selection* refusing = refusing_frontend(seen);
-  Severity severity = mapped.size() > 1 ? Severity::warning : Severity::info;
+  const bool frontend = cudnn_frontend_mapped(seen.snapshot);
+  Severity severity = mapped.size() > 1 || frontend ? Severity::warning : Severity::info;
   if (refusing != nullptr) severity = Severity::critical;
   std::vector<std::string> majors;
-  for (const auto& [major, candidate] : mapped) majors.push_back(std::to_string(major));
-  std::string headline =
-      mapped.size() > 1
-          ? "Runtimes of CUDA " + join(majors, " and ") + " are mapped in one process."
-          : "CUDA " + majors.front() + " is mapped; a plain load would bring in another major.";
+  for (const auto& [major, candidate] : mapped) majors.push_back("CUDA " + std::to_string(major));
+  std::string headline = "Runtimes of " + listed(majors, "and") + " are mapped in one process.";
+  if (mapped.size() < 2) {
+    headline = majors.front() + " is mapped; a load by name would bring in CUDA " +
+               std::to_string(reachable.begin()->first) + " as well.";
+  }
   Finding finding = start_finding("RT06", severity, std::move(headline));
   if (refusing != nullptr) {
     finding.effect = "cuDNN's front end refuses to start: " + refusing->error_text;
     finding.consumer = "cuDNN front end";
   } else if (mapped.size() < 2) {
     finding.effect = "none yet; a library of the other major would load a second runtime";
+  } else {
+    finding.effect = "a rule that takes the first by address may take the wrong major";
   }
+  std::vector<std::string> files;
   for (const auto& [major, candidate] : mapped) {
-    finding.evidence.push_back("CUDA " + std::to_string(major) + ": " + described(*candidate));
+    finding.evidence.push_back("CUDA " + std::to_string(major) + ": " +
+                               described(seen.snapshot, *candidate));
+    files.push_back(candidate->package.empty() ? escape_foreign(candidate->path)
+                                               : escape_foreign(candidate->package));
   }
   for (const auto& [major, path] : reachable) {
     finding.evidence.push_back("Reachable, not mapped: CUDA " + std::to_string(major) + " at " +
                                escape_foreign(path));
+    files.push_back(escape_foreign(path));
   }
-  finding.fixes.emplace_back("Install packages of one CUDA major only");
+  if (frontend) {
+    finding.evidence.push_back(
+        std::string("cuDNN's front end is mapped; its override is ") +
+        (frontend_override(seen.snapshot) == nullptr ? "not set or not known" : "set"));
+  }
+  finding.fixes.push_back(severity == Severity::info
+                              ? "None needed while nothing asks for CUDA " +
+                                    std::to_string(reachable.begin()->first)
+                              : "Keep one CUDA major: one of " + join(files, ", "));
   if (refusing != nullptr) {
     finding.fixes.emplace_back(
-        "cuDNN front end 1.25.0 or later; there CUDNN_FRONTEND_CUDART_LIB_NAME pins the runtime");
+        "Or cuDNN front end 1.25.0 or later, CUDNN_FRONTEND_CUDART_LIB_NAME naming one runtime");
+    finding.fixes.emplace_back("Restart all ranks");
   }
   return {std::move(finding)};
 }
 
+/// Rows of a consumer, or of all scanning ones, that count in full.
+Rows counting_rows(const Observations& seen, std::string_view consumer) {
+  Rows out;
+  for (const Selection* row : scanning_rows(seen)) {
+    if (!counts_in_full(*row)) continue;
+    if (consumer.empty() || row->consumer == consumer) out.push_back(row);
+  }
+  return out;
+}
+
+Finding ineffective(Severity severity, std::string_view variable, std::string_view why,
+                    const std::string& value) {
+  Finding finding = start_finding("RT11", severity,
+                                  std::string(variable) + " is set, but " + std::string(why) + ".");
+  finding.effect = "the runtime that was asked for is not the one that is used";
+  finding.evidence.push_back(std::string(variable) + "=" + escape_foreign(value));
+  return finding;
+}
+
 /// RT11 for VLLM_CUDART_SO_PATH, the one override that a scanning consumer reads.
-std::vector<Finding> judge_overrides(const Observations& seen) {
+std::vector<Finding> judge_vllm_override(const Observations& seen) {
   constexpr std::string_view kVariable = "VLLM_CUDART_SO_PATH";
   const Environment* environment = seen.snapshot.environment.get();
   const std::string* value = environment == nullptr ? nullptr : environment->find(kVariable);
   if (value == nullptr) return {};
+  const Rows vllm = counting_rows(seen, "vllm");
+  if (vllm.empty()) {
+    const Rows others = counting_rows(seen, {});
+    Finding finding = ineffective(others.empty() ? Severity::info : Severity::warning, kVariable,
+                                  "vLLM, which alone reads it, is not in this process", *value);
+    finding.effect = "none: no other consumer reads it";
+    finding.fixes = {"Unset it"};
+    return {std::move(finding)};
+  }
   const auto entry = seen.snapshot.disk.find(*value);
   const bool missing = entry != seen.snapshot.disk.end() && entry->second.kind == DiskKind::absent;
-  bool vllm_possible = false;
-  bool read = false;  // by any vintage of vLLM that counts
-  for (const Selection& selection : seen.selections) {
-    const Policy* policy = find_policy(selection.policy);
-    if (policy == nullptr || policy->consumer != "vllm" || !counts_in_full(selection)) continue;
-    vllm_possible = true;
-    read = read || selection.chosen_text == *value;
+  if (missing) {
+    Finding finding =
+        ineffective(Severity::error, kVariable, "there is no file of that name", *value);
+    finding.evidence.emplace_back("Nothing is at that path in the target's view");
+    finding.fixes = {"Correct the path, or unset the variable"};
+    return {std::move(finding)};
   }
-  if (read && !missing) return {};
-  Finding finding = start_finding("RT11", missing ? Severity::error : Severity::warning,
-                                  std::string(kVariable) + (missing ? " names a missing file."
-                                                                    : " is set, and not read."));
-  finding.evidence.push_back(std::string(kVariable) + "=" + escape_foreign(*value));
-  if (missing) finding.evidence.emplace_back("Nothing is at that path in the target's view");
-  if (!vllm_possible) {
-    finding.evidence.emplace_back("vLLM, the only one that reads it, is not in this process");
-  } else if (!read) {
-    finding.evidence.emplace_back("vLLM reads it only when its scan finds nothing; here it finds "
-                                  "a match");
-  }
-  finding.fixes.emplace_back(missing ? "Correct the path, or unset the variable"
-                                     : "Unset it, or remove what the scan finds first");
+  const auto outranked = std::find_if(vllm.begin(), vllm.end(), [&](const Selection* row) {
+    return row->chosen_text != *value && row->outcome != Outcome::none;
+  });
+  if (outranked == vllm.end()) return {};
+  Finding finding =
+      ineffective(Severity::warning, kVariable, "vLLM's scan finds a match before it", *value);
+  const Selection& row = **outranked;
+  finding.consumer = consumer_phrase(row);
+  const Candidate* taken = candidate_of(seen, row);
+  finding.evidence.push_back("The scan stops at " + (taken != nullptr
+                                                         ? escape_foreign(taken->path)
+                                                         : escape_foreign(row.chosen_text)));
+  finding.evidence.emplace_back("vLLM reads the variable only when its scan finds nothing");
+  finding.fixes = {"Unset it, or keep what the scan finds out of the process"};
+  return {std::move(finding)};
+}
+
+/// RT11 for cuDNN's front end: releases before 1.25.0 do not know the variable.
+std::vector<Finding> judge_frontend_override(const Observations& seen) {
+  const std::string* value = frontend_override(seen.snapshot);
+  if (value == nullptr) return {};
+  const auto old =
+      std::find_if(seen.selections.begin(), seen.selections.end(), [](const Selection& row) {
+        return row.policy == "cudnn-frontend" && row.presence == Presence::present;
+      });
+  if (old == seen.selections.end()) return {};
+  Finding finding = ineffective(Severity::warning, "CUDNN_FRONTEND_CUDART_LIB_NAME",
+                                "the cuDNN front end here does not read it", *value);
+  finding.consumer = consumer_phrase(*old);
+  finding.evidence.push_back("Here: " + finding.consumer);
+  finding.fixes = {"cuDNN front end 1.25.0 or later reads it"};
   return {std::move(finding)};
 }
 
@@ -292,9 +399,8 @@ std::vector<const Candidate*> distinct_runtimes(const Snapshot& snapshot,
   std::vector<const Candidate*> out;
   for (const Candidate& candidate : candidates) {
     if (!candidate.loaded || candidate.kind != RuntimeKind::genuine) continue;
-    const bool known = std::any_of(out.begin(), out.end(), [&](const Candidate* other) {
-      return same(candidate, *other);
-    });
+    const bool known = std::any_of(out.begin(), out.end(),
+                                   [&](const Candidate* other) { return same(candidate, *other); });
     if (!known) out.push_back(&candidate);
   }
   return out;
@@ -303,8 +409,8 @@ std::vector<const Candidate*> distinct_runtimes(const Snapshot& snapshot,
 std::vector<Finding> judge_runtimes(const Observations& seen) {
   std::vector<Finding> out;
   for (auto* const rule : {&judge_absence, &judge_look_alikes, &judge_duplicates, &judge_majors,
-                           &judge_overrides}) {
-    for (Finding& finding : rule(seen)) out.push_back(std::move(finding));
+                           &judge_vllm_override, &judge_frontend_override}) {
+    append_findings(out, rule(seen));
   }
   return out;
 }

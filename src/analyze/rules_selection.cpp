@@ -1,161 +1,176 @@
-// RT04, RT07, RT08: what the address-ordered rules of the scanning consumers do here. Rows of
-// consumers that are absent, or present in another vintage, count as information at most.
+// RT04, RT07, RT08: what the address-ordered rules of the scanning consumers do here. Only rows of
+// consumers that are present, or cannot be excluded, raise a finding in full. What rows of absent
+// consumers would do stays in the table of selections; of it only a look-alike is worth a word,
+// since the next downgrade would hit it.
 #include <algorithm>
+#include <iterator>
 
+#include "cudart_doctor/analyze/objects_view.hpp"
 #include "cudart_doctor/analyze/policy.hpp"
-#include "cudart_doctor/analyze/remedies.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "rule_phrases.hpp"
 
 namespace cudart_doctor {
 namespace {
 
-const Candidate* candidate_of(const Observations& seen, const Selection& selection) {
-  if (!selection.object) return nullptr;
-  const auto found =
-      std::find_if(seen.candidates.begin(), seen.candidates.end(), [&](const Candidate& c) {
-        return c.object && *c.object == *selection.object;
-      });
-  return found == seen.candidates.end() ? nullptr : &*found;
+constexpr std::string_view kRestart = "Restart all ranks: a failed binding is not tried again";
+
+bool takes_a_runtime(const Observations& seen, const Selection& row) {
+  const Candidate* taken = candidate_of(seen, row);
+  return row.works() && (taken == nullptr || !is_look_alike(*taken));
 }
 
-/// The scanning rows, those that count in full first and present ones before unknown ones.
-std::vector<const Selection*> scanning_rows(const Observations& seen) {
-  std::vector<const Selection*> out;
-  for (const Selection& selection : seen.selections) {
-    const Policy* policy = find_policy(selection.policy);
-    if (policy != nullptr && policy->scans_addresses) out.push_back(&selection);
-  }
-  const auto rank = [](const Selection* selection) {
-    if (selection->presence == Presence::present) return 0;
-    return selection->presence == Presence::unknown ? 1 : 2;
-  };
-  std::stable_sort(out.begin(), out.end(),
-                   [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
-  return out;
+bool is_stable(const Observations&, const Selection& row) {
+  return row.stability == Stability::stable;
 }
 
-std::string_view consumer_of(const Selection& selection) {
-  const Policy* policy = find_policy(selection.policy);
-  return policy == nullptr ? std::string_view() : policy->consumer;
+std::string placed(const Observations& seen, const Candidate& candidate) {
+  return escape_foreign(candidate.path) +
+         (candidate.version.empty() ? "" : " (" + candidate.version + ")") + " at " +
+         shown_address(seen.snapshot.objects[*candidate.object].lowest);
 }
 
-/// Fixed releases of the consumers behind `rows`, each once; only those that count in full unless
-/// none does.
-std::vector<std::string> upgrades(const std::vector<const Selection*>& rows) {
+std::vector<std::string> passed_over(const Observations& seen) {
   std::vector<std::string> out;
-  for (const Selection* row : rows) {
-    if (counts_in_full(*rows.front()) && !counts_in_full(*row)) continue;
-    std::string fixed = fixed_release(consumer_of(*row));
-    if (fixed.empty() || std::find(out.begin(), out.end(), fixed) != out.end()) continue;
-    out.push_back(std::move(fixed));
-  }
-  return out;
-}
-
-/// "FlashInfer 0.6.14", "FlashInfer to 0.7.0, if it runs here", "..., which is not in this process".
-std::string subject_of(const Selection& row) {
-  std::string subject = consumer_phrase(row);
-  if (row.presence == Presence::unknown) subject += ", if it runs here,";
-  if (row.presence == Presence::absent) subject += ", not in this process,";
-  return subject;
-}
-
-std::string answer_line(const Selection& row) {
-  std::string line = consumer_phrase(row) + ": ";
-  if (row.presence == Presence::unknown) line = "If it runs here, " + line;
-  if (row.presence == Presence::absent) line = "Not in this process: " + line;
-  if (!row.error_text.empty()) return line + row.error_text;
-  return line + (row.chosen_text.empty() ? "no answer" : escape_foreign(row.chosen_text));
-}
-
-std::vector<std::string> answer_lines(const std::vector<const Selection*>& rows) {
-  std::vector<std::string> out;
-  for (const Selection* row : rows) {
-    if (counts_in_full(*rows.front()) && !counts_in_full(*row)) continue;
-    std::string line = answer_line(*row);
-    if (std::find(out.begin(), out.end(), line) == out.end()) out.push_back(std::move(line));
+  for (const Candidate* runtime : distinct_runtimes(seen.snapshot, seen.candidates)) {
+    out.push_back("Passed over: the real " + placed(seen, *runtime));
   }
   return out;
 }
 
 Finding selected_look_alike(const Observations& seen, const Candidate& candidate,
-                            const std::vector<const Selection*>& rows) {
-  const Selection& first = *rows.front();
-  const std::string what = candidate.label.empty() ? "a look-alike" : "the " + candidate.label;
-  Finding finding = start_finding(
-      "RT04", counts_in_full(first) ? Severity::critical : Severity::info,
-      subject_of(first) + " would take " + what + " for the CUDA runtime.");
+                            const Rows& rows) {
+  const Rows leading = leading_rows(rows);
+  const Selection& first = *leading.front();
+  Finding finding =
+      start_finding("RT04", Severity::critical,
+                    sentence_about(leading, "would take " + look_alike_phrase(candidate) +
+                                                " for the CUDA runtime"));
   finding.consumer = consumer_phrase(first);
-  finding.effect = first.missing.empty() && first.error_text.empty()
-                       ? "binds silently; every call goes through the look-alike"
-                       : failure_effect(consumer_of(first));
-  const LoadedObject& object = seen.snapshot.objects[*candidate.object];
-  finding.evidence.push_back("Taken: " + escape_foreign(candidate.path) + " at " +
-                             shown_address(object.lowest));
-  for (const Candidate& other : seen.candidates) {
-    if (!other.loaded || other.kind != RuntimeKind::genuine) continue;
-    finding.evidence.push_back("Shadowed: " + escape_foreign(other.path) + " at " +
-                               shown_address(seen.snapshot.objects[*other.object].lowest) +
-                               (other.version.empty() ? "" : ", version " + other.version));
+  finding.effect = first.works() && first.missing_known
+                       ? "it binds without an error; every CUDA call goes through the look-alike"
+                       : failure_effect_of(leading);
+  finding.evidence = answer_sentences(leading);
+  finding.evidence.insert(std::next(finding.evidence.begin()), "Taken: " + placed(seen, candidate));
+  append(finding.evidence, passed_over(seen));
+  if (!candidate.missing.empty()) {
+    finding.evidence.push_back("The look-alike lacks " + join(candidate.missing, ", "));
   }
-  for (std::string& line : answer_lines(rows)) finding.evidence.push_back(std::move(line));
-  for (std::string& fix : upgrades(rows)) finding.fixes.push_back(std::move(fix));
-  if (candidate.label == "TileLang shim") {
-    finding.fixes.emplace_back(
-        "Or TileLang 0.1.12 or later, whose shim has a name that no rule takes");
-  } else {
-    finding.fixes.push_back("Or remove " + (candidate.package.empty()
-                                                ? escape_foreign(candidate.path)
-                                                : escape_foreign(candidate.package)));
-  }
-  finding.fixes.emplace_back("Restart all ranks");
-  finding.no_help = futile_overrides(consumer_of(first));
+  finding.fixes.push_back(look_alike_remedy(candidate));
+  const std::string releases = helpful_releases(seen, leading, takes_a_runtime);
+  if (!releases.empty()) finding.fixes.push_back("Or " + releases);
+  finding.fixes.emplace_back(kRestart);
+  finding.no_help = futile_overrides(leading);
   return finding;
 }
 
-std::vector<Finding> judge_look_alike_selected(const Observations& seen,
-                                               const std::vector<const Selection*>& rows) {
+/// Nothing that is here takes it; releases that are not here would.
+std::vector<Finding> spared_look_alike(const Candidate& candidate, const Rows& rows) {
+  Rows released;
+  for (const Selection* row : rows) {
+    const Policy* policy = find_policy(row->policy);
+    if (policy != nullptr && policy->released) released.push_back(row);
+  }
+  if (released.empty()) return {};
+  Finding finding = start_finding("RT04", Severity::info,
+                                  "Nothing in this process takes " + look_alike_phrase(candidate) +
+                                      "; " + subject_of(released, "and") + " would.");
+  finding.effect = "none here; a downgrade, or one of these beside it, would fail";
+  finding.evidence.push_back("Mapped: " + escape_foreign(candidate.path));
+  finding.fixes = {look_alike_remedy(candidate)};
+  return {std::move(finding)};
+}
+
+std::vector<Finding> judge_look_alike_selected(const Observations& seen, const Rows& rows) {
   std::vector<Finding> out;
   for (const Candidate& candidate : seen.candidates) {
     if (!is_look_alike(candidate)) continue;
-    std::vector<const Selection*> takers;
+    Rows takers;
     for (const Selection* row : rows) {
       if (row->outcome == Outcome::selected && row->object == candidate.object) {
         takers.push_back(row);
       }
     }
-    if (!takers.empty()) out.push_back(selected_look_alike(seen, candidate, takers));
+    if (takers.empty()) continue;
+    if (counts_in_full(*takers.front())) {
+      out.push_back(selected_look_alike(seen, candidate, takers));
+    } else {
+      append_findings(out, spared_look_alike(candidate, takers));
+    }
   }
   return out;
 }
 
-std::vector<Finding> judge_order(const Observations& seen,
-                                 const std::vector<const Selection*>& rows) {
-  std::vector<const Selection*> unstable;
+std::vector<std::string> candidates_in_order(const Observations& seen) {
+  std::vector<std::string> out;
+  std::vector<std::string> by_address;
+  for (const Candidate& candidate : seen.candidates) {
+    if (candidate.object) by_address.push_back(placed(seen, candidate));
+  }
+  out.push_back("By address: " + join(by_address, ", "));
+  if (base_link_map(seen.snapshot) == nullptr) return out;
+  std::vector<std::string> by_load;
+  for (const std::size_t object : loaded_objects(seen.snapshot)) {
+    const auto found =
+        std::find_if(seen.candidates.begin(), seen.candidates.end(),
+                     [&](const Candidate& c) { return c.object && *c.object == object; });
+    if (found != seen.candidates.end()) by_load.push_back(escape_foreign(found->path));
+  }
+  out.push_back("By order of loading: " + join(by_load, ", "));
+  return out;
+}
+
+/// "now PATH; with other addresses: PATH, nothing found"
+std::string other_orders(const Selection& row) {
+  std::vector<std::string> others;
+  for (const std::string& answer : row.other_answers) others.push_back(escape_foreign(answer));
+  const std::string now =
+      row.outcome == Outcome::selected ? escape_foreign(row.chosen_text) : row.error_text;
+  return "now " + now + "; with other addresses: " + join(others, ", ");
+}
+
+std::vector<Finding> judge_order(const Observations& seen, const Rows& rows) {
+  Rows unstable;
   for (const Selection* row : rows) {
-    if (row->stability == Stability::order_dependent) unstable.push_back(row);
+    if (row->stability == Stability::order_dependent && counts_in_full(*row)) {
+      unstable.push_back(row);
+    }
   }
   if (unstable.empty()) return {};
-  const Selection& first = *unstable.front();
+  const Rows leading = leading_rows(unstable);
   Finding finding = start_finding(
-      "RT07", counts_in_full(first) ? Severity::warning : Severity::info,
-      "Which runtime " + subject_of(first) +
-          " takes depends on address order: another start may differ.");
-  finding.consumer = consumer_phrase(first);
+      "RT07", Severity::warning,
+      sentence_about(leading,
+                     "may take another runtime at the next start: the first by address wins"));
+  finding.consumer = consumer_phrase(*leading.front());
+  std::vector<std::string> known;
+  for (const Selection* row : leading) {
+    std::string orders = other_orders(*row);
+    if (std::find(known.begin(), known.end(), orders) != known.end()) continue;
+    finding.evidence.push_back(subject_of({row}, "and") + ": " + orders);
+    known.push_back(std::move(orders));
+  }
+  append(finding.evidence, candidates_in_order(seen));
+  std::vector<std::string> keep;
+  bool look_alike = false;
   for (const Candidate& candidate : seen.candidates) {
-    if (!candidate.object) continue;
-    finding.evidence.push_back(
-        "By address: " + shown_address(seen.snapshot.objects[*candidate.object].lowest) + " " +
-        escape_foreign(candidate.path));
+    if (is_look_alike(candidate) && candidate.selectable_by_name) {
+      finding.fixes.push_back(look_alike_remedy(candidate));
+      look_alike = true;
+    }
   }
-  for (const Selection* row : unstable) {
-    if (counts_in_full(first) && !counts_in_full(*row)) continue;
-    finding.evidence.push_back(answer_line(*row) + "; other orders: " +
-                               join(row->other_answers, ", "));
+  const std::string releases = helpful_releases(seen, leading, is_stable);
+  if (!releases.empty()) finding.fixes.push_back((look_alike ? "Or " : "") + releases);
+  for (const Candidate* runtime : distinct_runtimes(seen.snapshot, seen.candidates)) {
+    keep.push_back(escape_foreign(runtime->path));
   }
-  for (std::string& fix : upgrades(unstable)) finding.fixes.push_back(std::move(fix));
-  finding.fixes.emplace_back("Keep all but one of the candidates out of the process");
+  if (keep.size() > 1) {
+    finding.fixes.push_back("Keep one of these out of the process: " + join(keep, ", "));
+  }
+  if (finding.fixes.empty()) {
+    finding.fixes.emplace_back("Move what only bears the name, or upgrade the consumer");
+  }
   return {std::move(finding)};
 }
 
@@ -171,42 +186,65 @@ bool misses(const Selection& row) {
   }
 }
 
-std::vector<Finding> judge_missed(const Observations& seen,
-                                  const std::vector<const Selection*>& rows) {
-  const auto genuine =
-      std::find_if(seen.candidates.begin(), seen.candidates.end(), [](const Candidate& c) {
-        return c.loaded && c.kind == RuntimeKind::genuine;
-      });
-  if (genuine == seen.candidates.end()) return {};
-  std::vector<const Selection*> missing;
+/// Why the rule does not end at the runtime: its own note on the runtime's line, or on the line
+/// at which it stopped.
+std::string reason_of(const Selection& row, const Candidate& runtime) {
+  if (row.open == OpenOutcome::fails && !row.open_note.empty()) return row.open_note;
+  const Step* stopped = nullptr;
+  for (const Step& step : row.steps) {
+    if (step.verdict != StepVerdict::rejected) continue;
+    stopped = &step;
+    if (step.subject.starts_with(runtime.path)) break;
+  }
+  if (stopped == nullptr) return {};
+  return escape_foreign(base_name(stopped->subject)) + ": " + stopped->reason;
+}
+
+std::vector<Finding> judge_missed(const Observations& seen, const Rows& rows) {
+  const auto runtimes = distinct_runtimes(seen.snapshot, seen.candidates);
+  if (runtimes.empty()) return {};
+  const Candidate& genuine = *runtimes.front();
+  Rows missing;
   for (const Selection* row : rows) {
-    if (!misses(*row)) continue;
+    if (!misses(*row) || !counts_in_full(*row)) continue;
     const Candidate* taken = candidate_of(seen, *row);
-    if (taken != nullptr && is_look_alike(*taken)) continue;
-    missing.push_back(row);
+    if (taken == nullptr || !is_look_alike(*taken)) missing.push_back(row);
   }
   if (missing.empty()) return {};
-  const Selection& first = *missing.front();
+  const Rows leading = leading_rows(missing);
+  const Selection& first = *leading.front();
   Finding finding = start_finding(
-      "RT08", counts_in_full(first) ? Severity::error : Severity::info,
-      subject_of(first) + " would not find the runtime that is mapped.");
+      "RT08", Severity::error,
+      sentence_about(leading, "would fail to open a CUDA runtime, though one is mapped"));
   finding.consumer = consumer_phrase(first);
-  finding.effect = failure_effect(consumer_of(first));
-  finding.evidence.push_back("Mapped: " + escape_foreign(genuine->path) +
-                             (genuine->version.empty() ? "" : ", version " + genuine->version));
-  for (std::string& line : answer_lines(missing)) finding.evidence.push_back(std::move(line));
-  const LoadedObject& object = seen.snapshot.objects[*genuine->object];
+  finding.effect = failure_effect_of(leading);
+  append(finding.evidence, answer_sentences(leading));
+  const std::string reason = reason_of(first, genuine);
+  if (!reason.empty()) finding.evidence.push_back("Why: " + reason);
+  for (const Candidate* runtime : runtimes) {
+    finding.evidence.push_back("Mapped: " + placed(seen, *runtime));
+  }
+  const LoadedObject& object = seen.snapshot.objects[*genuine.object];
+  const std::string releases = helpful_releases(seen, leading, takes_a_runtime);
   if (object.state == FileState::deleted || object.state == FileState::replaced) {
-    finding.fixes.emplace_back("Restart the process: its runtime's file is gone");
+    finding.fixes.emplace_back("Restart all ranks: the file of the loaded runtime is gone");
   }
   if (object.state == FileState::memory) {
-    finding.fixes.emplace_back("Load the runtime from a file");
+    finding.fixes.emplace_back("Load the runtime from a file, not from memory");
   }
-  for (std::string& fix : upgrades(missing)) finding.fixes.push_back(std::move(fix));
-  if (consumer_of(first) == "vllm" && first.outcome == Outcome::none) {
-    finding.fixes.push_back("Or set VLLM_CUDART_SO_PATH=" + escape_foreign(genuine->path));
+  if (!releases.empty()) finding.fixes.push_back(releases);
+  const bool override_is_read = first.consumer == "vllm" && first.outcome == Outcome::none;
+  if (override_is_read && object.state == FileState::same) {
+    finding.fixes.push_back("Set VLLM_CUDART_SO_PATH=" + escape_foreign(genuine.path) +
+                            " and restart");
+  } else if (override_is_read) {
+    finding.fixes.emplace_back("Set VLLM_CUDART_SO_PATH to a libcudart on disk and restart");
   } else {
-    finding.no_help = futile_overrides(consumer_of(first));
+    finding.no_help = futile_overrides(leading);
+  }
+  if (finding.fixes.empty()) {
+    finding.fixes.push_back("Load a libcudart under its plain name (libcudart.so.12) instead of " +
+                            escape_foreign(base_name(genuine.path)));
   }
   return {std::move(finding)};
 }
@@ -214,10 +252,10 @@ std::vector<Finding> judge_missed(const Observations& seen,
 }  // namespace
 
 std::vector<Finding> judge_selections(const Observations& seen) {
-  const auto rows = scanning_rows(seen);
+  const Rows rows = scanning_rows(seen);
   std::vector<Finding> out = judge_look_alike_selected(seen, rows);
-  for (Finding& finding : judge_order(seen, rows)) out.push_back(std::move(finding));
-  for (Finding& finding : judge_missed(seen, rows)) out.push_back(std::move(finding));
+  append_findings(out, judge_order(seen, rows));
+  append_findings(out, judge_missed(seen, rows));
   return out;
 }
 

@@ -72,9 +72,9 @@ class Builder {
 
   void add_defaults() {
     const std::string arch(multiarch(machine_));
-    for (const std::string& directory : {"/lib/" + arch, "/usr/lib/" + arch, std::string("/lib64"),
-                                         std::string("/usr/lib64"), std::string("/lib"),
-                                         std::string("/usr/lib")}) {
+    for (const std::string& directory :
+         {"/lib/" + arch, "/usr/lib/" + arch, std::string("/lib64"), std::string("/usr/lib64"),
+          std::string("/lib"), std::string("/usr/lib")}) {
       add_directory(directory, "default directory");
     }
   }

@@ -29,18 +29,19 @@ It reads /proc and files; it never stops, traces or writes to the process.)";
 
 /// Checks a policy id against the table, so that a slip is a usage error and not a silent default.
 std::string check_policy(const std::string& id) {
-  return find_policy(id) != nullptr ? std::string()
-                                    : "unknown policy '" + id + "'; `cudart-doctor policies` lists them";
+  return find_policy(id) != nullptr
+             ? std::string()
+             : "unknown policy '" + id + "'; `cudart-doctor policies` lists them";
 }
 
 void add_target(CLI::App& app, Options& options) {
   auto* pid = app.add_option("--pid", options.pid, "Inspect this running process")
                   ->check(CLI::Range(std::int64_t{1}, std::int64_t{INT32_MAX}))
                   ->type_name("PID");
-  auto* port = app.add_option("--port", options.port,
-                              "Inspect the process that listens on this TCP port")
-                   ->check(CLI::Range(1, 65535))
-                   ->type_name("N");
+  auto* port =
+      app.add_option("--port", options.port, "Inspect the process that listens on this TCP port")
+          ->check(CLI::Range(1, 65535))
+          ->type_name("N");
   auto* from = app.add_option("--from", options.from, "Replay a folder written by `snapshot`")
                    ->type_name("DIR");
   auto* load = app.add_option("--load", options.load,
@@ -69,8 +70,8 @@ void add_report(CLI::App& app, Options& options) {
                      ->transform(CLI::Transformer(kFormats).description(""))
                      ->check(CLI::IsMember({Format::text, Format::json}).description(""))
                      ->type_name("text|json");
-  app.add_flag_callback("--json", [&options] { options.format = Format::json; },
-                        "Short for --format json")
+  app.add_flag_callback(
+         "--json", [&options] { options.format = Format::json; }, "Short for --format json")
       ->excludes(format);
   app.add_option("-o,--output", options.output, "Write the report there; - is stdout")
       ->type_name("FILE");
@@ -80,12 +81,13 @@ void add_report(CLI::App& app, Options& options) {
   app.add_option("--fail-on", options.fail_on,
                  "Lowest severity that gives exit code 1 (default: error)")
       ->transform(CLI::Transformer(kSeverities).description(""))
-      ->check(CLI::IsMember({Severity::info, Severity::warning, Severity::error,
-                             Severity::critical})
-                  .description(""))
+      ->check(
+          CLI::IsMember({Severity::info, Severity::warning, Severity::error, Severity::critical})
+              .description(""))
       ->type_name("info|warning|error|critical");
-  app.add_flag_callback("--deep", [&options] { options.depth = ScanDepth::deep; },
-                        "Search every mapped library for a static runtime");
+  app.add_flag_callback(
+      "--deep", [&options] { options.depth = ScanDepth::deep; },
+      "Search every mapped library for a static runtime");
   app.add_option("--color", options.color, "Colours: auto, always or never")
       ->transform(CLI::Transformer(kColors).description(""))
       ->check(CLI::IsMember({ColorChoice::automatic, ColorChoice::always, ColorChoice::never})
@@ -106,8 +108,9 @@ void add_running(CLI::App& app, Options& options) {
   app.add_option("--log-level", options.log_level, "Messages on stderr (default: warn)")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}).description(""))
       ->type_name("LEVEL");
-  app.add_flag_callback("--json-schema", [&options] { options.command = Command::json_schema; },
-                        "Print the JSON Schema of the JSON report and exit");
+  app.add_flag_callback(
+      "--json-schema", [&options] { options.command = Command::json_schema; },
+      "Print the JSON Schema of the JSON report and exit");
 }
 
 }  // namespace

@@ -59,15 +59,15 @@ bool colour(const Options& options, const World& world) {
 }
 
 WorkResult rendered(const Options& options, const World& world, Snapshot snapshot) {
-  const Report report = make_report(std::move(snapshot),
-                                    {.fail_on = options.fail_on, .policy = options.policy});
+  const Report report =
+      make_report(std::move(snapshot), {.fail_on = options.fail_on, .policy = options.policy});
   WorkResult result;
   result.code = report.verdict.exit_code;
-  result.output = options.format == Format::json
-                      ? render_json(report)
-                      : render_text(report, {.color = colour(options, world) ? Color::on
-                                                                             : Color::off,
-                                             .verbose = options.verbose});
+  result.output =
+      options.format == Format::json
+          ? render_json(report)
+          : render_text(report, {.color = colour(options, world) ? Color::on : Color::off,
+                                 .verbose = options.verbose});
   return result;
 }
 
@@ -131,9 +131,9 @@ WorkResult supervised(const Options& options, const World& world) {
       try {
         return work(options, world, skip, progress);
       } catch (const std::exception& error) {
-        return failed(options, {ErrorKind::io,
-                                "the inspection itself failed: " + escape_foreign(error.what()),
-                                0});
+        return failed(
+            options,
+            {ErrorKind::io, "the inspection itself failed: " + escape_foreign(error.what()), 0});
       }
     });
     if (result) return std::move(*result);

@@ -36,8 +36,8 @@ Result<Snapshot> capture_child(const SelfChild& child, CaptureOptions options,
 Result<void> check_loads(const SelfChild& child) {
   for (const SelfLoad& load : child.loads()) {
     if (load.loaded) continue;
-    return fail(ErrorKind::usage, "--load " + escape_foreign(load.name) + ": " +
-                                      escape_foreign(load.error));
+    return fail(ErrorKind::usage,
+                "--load " + escape_foreign(load.name) + ": " + escape_foreign(load.error));
   }
   return {};
 }

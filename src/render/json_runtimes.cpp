@@ -179,10 +179,10 @@ Json json_installed(const Report& report) {
     put_text(out, "real_path", known ? entry->second.real_path : std::string(),
              "the path was not followed");
     out["found_by"] = json_sentence(file.found_by);
-    out["runtime"] = candidate == report.candidates.end()
-                         ? Json(nullptr)
-                         : Json(refs[static_cast<std::size_t>(candidate -
-                                                              report.candidates.begin())]);
+    out["runtime"] =
+        candidate == report.candidates.end()
+            ? Json(nullptr)
+            : Json(refs[static_cast<std::size_t>(candidate - report.candidates.begin())]);
     list.push_back(std::move(out));
   }
   return list;

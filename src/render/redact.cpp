@@ -11,12 +11,18 @@ namespace cudart_doctor {
 namespace {
 
 constexpr std::array<std::string_view, 11> kSecretWords = {
-    "key", "keys", "apikey", "token", "secret", "secrets",
+    "key",      "keys",   "apikey",     "token",       "secret", "secrets",
     "password", "passwd", "credential", "credentials", "auth"};
 
-constexpr std::array<std::string_view, 9> kReported = {
-    "LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "VLLM_CUDART_SO_PATH",
-    "CUDNN_FRONTEND_CUDART_LIB_NAME", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME"};
+constexpr std::array<std::string_view, 9> kReported = {"LD_LIBRARY_PATH",
+                                                       "LD_PRELOAD",
+                                                       "LD_AUDIT",
+                                                       "VLLM_CUDART_SO_PATH",
+                                                       "CUDNN_FRONTEND_CUDART_LIB_NAME",
+                                                       "VIRTUAL_ENV",
+                                                       "CONDA_PREFIX",
+                                                       "PYTHONPATH",
+                                                       "PYTHONHOME"};
 
 constexpr std::array<std::string_view, 4> kReportedPrefixes = {"CUDA_", "TORCH_", "PYTORCH_",
                                                                "NVIDIA_"};

@@ -9,7 +9,7 @@ namespace cudart_doctor {
 namespace {
 
 constexpr std::string_view kDots = "...";
-constexpr std::size_t kNarrowest = 12;  // A line is never asked to hold less than this.
+constexpr std::size_t kNarrowest = 12;    // A line is never asked to hold less than this.
 constexpr std::size_t kTellingPath = 44;  // Columns in which a shortened path still tells.
 
 /// What must not be cut: one code point, or one escape such as \xff or \u{202e}.

@@ -1,9 +1,10 @@
 // The head of the text report: the answer, what it means, whose it is, what to do; then the rest
 // in the order in which an operator asks.
+#include "cudart_doctor/base/text.hpp"
+
 #include <algorithm>
 #include <array>
 
-#include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/names.hpp"
 #include "render/text_writer.hpp"
@@ -11,9 +12,9 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr std::size_t kMaxHost = 24;      // Columns of the host name in the first line.
-constexpr std::size_t kMaxEvidence = 2;   // Facts of the headline's finding, unless verbose.
-constexpr std::size_t kMaxFurther = 5;    // Further findings, unless verbose.
+constexpr std::size_t kMaxHost = 24;     // Columns of the host name in the first line.
+constexpr std::size_t kMaxEvidence = 2;  // Facts of the headline's finding, unless verbose.
+constexpr std::size_t kMaxFurther = 5;   // Further findings, unless verbose.
 
 std::string_view owner_text(Owner owner) {
   switch (owner) {
@@ -104,8 +105,7 @@ void write_further_findings(TextWriter& writer, const Report& report) {
   const std::size_t end = writer.verbose() ? count : std::min(count, first + kMaxFurther);
   for (std::size_t i = first; i < end; ++i) write_short_finding(writer, report.findings[i]);
   if (end < count) {
-    writer.entry({.before = " ", .hang = 1},
-                 count_of(count - end, "more finding") + " with -v");
+    writer.entry({.before = " ", .hang = 1}, count_of(count - end, "more finding") + " with -v");
   }
 }
 

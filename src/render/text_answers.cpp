@@ -154,8 +154,7 @@ bool is_telling(const Report& report, const Selection& selection) {
   if (result == AnswerResult::nothing || selection.outcome == Outcome::not_found) return false;
   if (result != AnswerResult::ok || selection.stability == Stability::order_dependent) return true;
   const Selection* headline = headline_selection(report);
-  return headline != nullptr &&
-         candidate_of(report, selection) != candidate_of(report, *headline);
+  return headline != nullptr && candidate_of(report, selection) != candidate_of(report, *headline);
 }
 
 void write_steps(TextWriter& writer, const Selection& selection) {
@@ -196,8 +195,8 @@ void write_answers(TextWriter& writer, const Report& report) {
   std::vector<const Selection*> hidden;
   std::size_t unknown = 0;
   for (const Selection& selection : report.selections) {
-    const bool told = is_telling(report, selection) ||
-                      (may_fail(selection) && ++unknown <= kMaxUnknown);
+    const bool told =
+        is_telling(report, selection) || (may_fail(selection) && ++unknown <= kMaxUnknown);
     if (writer.verbose() || told) {
       rows.push_back(make_row(report, selection, refs));
     } else {
@@ -212,12 +211,12 @@ void write_answers(TextWriter& writer, const Report& report) {
   }
   writer.line("WHO TAKES WHAT");
   for (const Row& row : rows) {
-    const Lead lead{.before = " " + pad(row.title, title_width) + "  " +
-                              pad(row.where, where_width) + "  ",
-                    .word = row.result,
-                    .tone = row.tone,
-                    .after = row.why.starts_with(' ') ? " " : "",
-                    .hang = title_width + where_width + 5};
+    const Lead lead{
+        .before = " " + pad(row.title, title_width) + "  " + pad(row.where, where_width) + "  ",
+        .word = row.result,
+        .tone = row.tone,
+        .after = row.why.starts_with(' ') ? " " : "",
+        .hang = title_width + where_width + 5};
     writer.entry(lead, trim(row.why), 3);
     if (writer.verbose()) write_steps(writer, *row.selection);
   }

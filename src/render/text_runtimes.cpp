@@ -39,9 +39,8 @@ std::string hex(std::uint64_t value) {
 
 /// "a, b, c and 4 more"
 std::string enumerate(const std::vector<std::string>& items, std::size_t most) {
-  std::vector<std::string> shown(items.begin(),
-                                 items.begin() + static_cast<std::ptrdiff_t>(
-                                                     std::min(items.size(), most)));
+  std::vector<std::string> shown(
+      items.begin(), items.begin() + static_cast<std::ptrdiff_t>(std::min(items.size(), most)));
   std::string out = join(shown, ", ");
   if (items.size() > most) out += " and " + std::to_string(items.size() - most) + " more";
   return out;
@@ -66,8 +65,8 @@ std::string completeness(const Candidate& candidate) {
   if (candidate.exported == 0) return "exports no runtime name";
   std::string out;
   if (candidate.names_asked != 0) {
-    const std::size_t missing = std::min<std::size_t>(candidate.missing.size(),
-                                                      candidate.names_asked);
+    const std::size_t missing =
+        std::min<std::size_t>(candidate.missing.size(), candidate.names_asked);
     const std::string asked = std::to_string(candidate.names_asked);
     out = std::to_string(candidate.names_asked - missing) + "/" + asked + " names";
   } else if (candidate.missing.empty()) {
@@ -89,10 +88,9 @@ std::string details(const Report& report, const Candidate& candidate, bool verbo
   if (object != nullptr && !candidate.loaded) add("mapped as data, not loaded");
   if (!candidate.label.empty()) add(printable(candidate.label));
   if (!candidate.version.empty()) {
-    add(printable(candidate.version) +
-        (verbose && !candidate.version_from.empty()
-             ? " (" + printable(candidate.version_from) + ")"
-             : ""));
+    add(printable(candidate.version) + (verbose && !candidate.version_from.empty()
+                                            ? " (" + printable(candidate.version_from) + ")"
+                                            : ""));
   } else if (candidate.kind == RuntimeKind::genuine) {
     add("version unknown");
   }
@@ -110,9 +108,8 @@ std::string details(const Report& report, const Candidate& candidate, bool verbo
 /// On disk, genuine and complete: one line is enough.
 bool is_plain_file(const Candidate& candidate) {
   return !candidate.object && candidate.kind == RuntimeKind::genuine &&
-         !candidate.version.empty() && candidate.version.size() <= 12 &&
-         candidate.exports_known && candidate.missing.empty() &&
-         !candidate.soname_disagrees && !candidate.vendored;
+         !candidate.version.empty() && candidate.version.size() <= 12 && candidate.exports_known &&
+         candidate.missing.empty() && !candidate.soname_disagrees && !candidate.vendored;
 }
 
 void write_candidate(TextWriter& writer, const Report& report, std::size_t index,
@@ -121,11 +118,11 @@ void write_candidate(TextWriter& writer, const Report& report, std::size_t index
   const LoadedObject* object = object_of(report, candidate.object);
   const Tag tag = tag_of(candidate.kind);
   const std::string where = object != nullptr ? pad(hex(object->lowest), 12) : "not mapped  ";
-  const Lead lead{.before = " " + ref + " ",
-                  .word = std::string(tag.word),
-                  .tone = tag.tone,
-                  .after = pad("", 4 - std::min<std::size_t>(4, tag.word.size())) + "  " + where +
-                           "  "};
+  const Lead lead{
+      .before = " " + ref + " ",
+      .word = std::string(tag.word),
+      .tone = tag.tone,
+      .after = pad("", 4 - std::min<std::size_t>(4, tag.word.size())) + "  " + where + "  "};
   if (is_plain_file(candidate) && !writer.verbose()) {
     writer.path_line(lead, escape_foreign(candidate.path), "  " + printable(candidate.version));
     return;
@@ -165,8 +162,8 @@ void write_static_copies(TextWriter& writer, const Report& report) {
 
 void write_none_found(TextWriter& writer, const Report& report) {
   const Snapshot& snapshot = report.snapshot;
-  std::vector<std::string> places = {
-      count_of(snapshot.capture.objects_read, "mapped object") + " by contents"};
+  std::vector<std::string> places = {count_of(snapshot.capture.objects_read, "mapped object") +
+                                     " by contents"};
   if (const std::size_t count = snapshot.python.site_directories.size(); count != 0) {
     places.push_back(count_of(count, "Python directory", "Python directories"));
   }

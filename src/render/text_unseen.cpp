@@ -63,8 +63,8 @@ void add_maps(std::vector<std::string>& lines, const Snapshot& snapshot) {
                     count_of(snapshot.capture.maps_reads, "look") + "; run again");
   }
   if (snapshot.maps.odd_lines != 0) {
-    lines.push_back(count_of(snapshot.maps.odd_lines, "line") + " of maps not understood: " +
-                    escape_foreign(snapshot.maps.first_odd_line));
+    lines.push_back(count_of(snapshot.maps.odd_lines, "line") +
+                    " of maps not understood: " + escape_foreign(snapshot.maps.first_odd_line));
   }
   if (snapshot.maps.truncated) lines.push_back("maps ended in the middle of a line");
 }
@@ -128,8 +128,8 @@ void write_unseen(TextWriter& writer, const Report& report) {
 
 void write_read(TextWriter& writer, const Report& report) {
   const Snapshot& snapshot = report.snapshot;
-  const std::size_t other = std::min<std::size_t>(snapshot.capture.not_elf,
-                                                  snapshot.objects.size());
+  const std::size_t other =
+      std::min<std::size_t>(snapshot.capture.not_elf, snapshot.objects.size());
   std::string text = std::to_string(snapshot.capture.objects_read) + " of " +
                      count_of(snapshot.objects.size() - other, "object");
   if (other != 0) text += " (" + count_of(other, "mapped file is", "mapped files are") + " no ELF)";

@@ -18,15 +18,15 @@ std::string trim_end(std::string text) {
 }  // namespace
 
 void TextWriter::entry(const Lead& lead, std::string_view sentence, std::size_t max_lines) {
-  const std::size_t width = display_width(lead.before) + display_width(lead.word) +
-                            display_width(lead.after);
-  const auto lines = wrap(sentence, {.first = left_of(width),
-                                     .rest = left_of(lead.hang),
-                                     .max_lines = verbose() ? 0 : max_lines,
-                                     .long_words = verbose() ? LongWords::keep
-                                                             : LongWords::shorten});
-  std::string first = lead.before + paint(lead.word, lead.tone, options_.color) + lead.after +
-                      lines.front();
+  const std::size_t width =
+      display_width(lead.before) + display_width(lead.word) + display_width(lead.after);
+  const auto lines =
+      wrap(sentence, {.first = left_of(width),
+                      .rest = left_of(lead.hang),
+                      .max_lines = verbose() ? 0 : max_lines,
+                      .long_words = verbose() ? LongWords::keep : LongWords::shorten});
+  std::string first =
+      lead.before + paint(lead.word, lead.tone, options_.color) + lead.after + lines.front();
   line(trim_end(std::move(first)));
   for (std::size_t i = 1; i < lines.size(); ++i) line(std::string(lead.hang, ' ') + lines[i]);
 }

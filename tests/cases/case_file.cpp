@@ -4,25 +4,26 @@
 #include <array>
 
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/formats/proc_text.hpp"
 
 namespace cudart_doctor::test {
 namespace {
 
 constexpr std::array<std::string_view, 15> kRules{
-    "scan-substring", "scan-basename",       "dt-needed:11",  "dt-needed:12",    "dt-needed:13",
-    "cudnn-fe",       "torch-preload",       "tilelang-shim", "static",          "ldconfig-list",
-    "libcuda-by-cudart", "libcuda-unversioned", "maps-last-token", "vllm-2026-07", "sglang-2026-07"};
+    "scan-substring",  "scan-basename", "dt-needed:11",      "dt-needed:12",
+    "dt-needed:13",    "cudnn-fe",      "torch-preload",     "tilelang-shim",
+    "static",          "ldconfig-list", "libcuda-by-cudart", "libcuda-unversioned",
+    "maps-last-token", "vllm-2026-07",  "sglang-2026-07"};
 constexpr std::array<std::string_view, 5> kObjectKinds{"cudart", "lookalike", "driver",
                                                        "driver-stub", "other"};
 constexpr std::array<std::string_view, 11> kObjectKeys{
-    "kind", "soname", "ver", "build", "missing", "needed",
+    "kind", "soname", "ver",           "build", "missing",  "needed",
     "size", "uses",   "static-cudart", "named", "undefined"};
 constexpr std::array<std::string_view, 10> kHostKeys{
-    "kmod",       "pidns.self", "pidns.peer", "nspid.self",          "nspid.peer",
+    "kmod",       "pidns.self", "pidns.peer", "nspid.self",        "nspid.peer",
     "uuids.self", "uuids.peer", "ldconf",     "yama.ptrace_scope", "cap_sys_ptrace"};
-constexpr std::array<std::string_view, 5> kProbeKeys{"ipc.local", "ipc.peer.open",
-                                                     "cudaGetDeviceCount", "app.reported",
-                                                     "pidfd_getfd"};
+constexpr std::array<std::string_view, 5> kProbeKeys{
+    "ipc.local", "ipc.peer.open", "cudaGetDeviceCount", "app.reported", "pidfd_getfd"};
 constexpr std::array<std::string_view, 4> kFailWords{"open", "unexpected-filename", "not-found",
                                                      "multiple"};
 constexpr std::array<std::string_view, 4> kSeverities{"info", "warning", "error", "critical"};
@@ -37,7 +38,6 @@ struct Block {
   std::string variant;
   std::vector<std::pair<std::size_t, std::string>> lines;  ///< Line number, text without LF.
 };
-
 
 /// "key=value" items separated by one blank, each key once.
 Result<std::map<std::string, std::string>> parse_items(std::string_view text) {
@@ -54,15 +54,38 @@ Result<std::map<std::string, std::string>> parse_items(std::string_view text) {
   return out;
 }
 
+bool is_number(std::string_view text) { return parse_unsigned(text, 10).has_value(); }
+
+bool is_hex_text(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  return !text.empty() && text.find_first_not_of(kDigits) == std::string_view::npos;
+}
+
+/// The values that can be checked by their form.
+bool is_good_value(std::string_view key, std::string_view value) {
+  if (value.empty()) return false;
+  if (key == "needed" || key == "size") return is_number(value);
+  if (key == "named") return value == "1";
+  if (key == "build") return is_hex_text(value);
+  if (key == "uses") return one_of(kRules, value);
+  if (key == "undefined") {
+    const std::size_t at = value.find('@');
+    return at != std::string_view::npos && at > 0 && at + 1 < value.size();
+  }
+  return true;
+}
+
 Result<void> add_object(CaseFacts& facts, std::string_view rest) {
   const std::size_t cut = rest.find(" kind=");
-  if (cut == std::string_view::npos) return fail(ErrorKind::malformed, "obj without kind");
+  if (cut == std::string_view::npos || cut == 0) {
+    return fail(ErrorKind::malformed, "obj wants a path and kind=");
+  }
   auto items = parse_items(rest.substr(cut + 1));
   if (!items) return tl::unexpected(items.error());
   for (const auto& [key, value] : *items) {
     if (!one_of(kObjectKeys, key)) return fail(ErrorKind::malformed, "unknown key " + key);
-    if (key == "uses" && !one_of(kRules, value)) {
-      return fail(ErrorKind::malformed, "unknown rule " + value);
+    if (!is_good_value(key, value)) {
+      return fail(ErrorKind::malformed, "bad value of " + key + ": " + value);
     }
   }
   ObjectLine line{std::string(rest.substr(0, cut)), items->at("kind"), *items};
@@ -74,16 +97,22 @@ Result<void> add_object(CaseFacts& facts, std::string_view rest) {
 }
 
 Result<void> add_disk(CaseFacts& facts, std::string_view rest) {
-  if (rest.ends_with(" absent")) {
+  if (rest.ends_with(" absent") && rest.size() > 7) {
     facts.disk.push_back({std::string(rest.substr(0, rest.size() - 7)), true, {}, 0});
     return {};
   }
   const std::size_t cut = rest.rfind(" dev=");
-  if (cut == std::string_view::npos) return fail(ErrorKind::malformed, "disk without dev");
+  if (cut == std::string_view::npos || cut == 0) {
+    return fail(ErrorKind::malformed, "disk wants a path and dev=");
+  }
   const auto items = parse_items(rest.substr(cut + 1));
   if (!items) return tl::unexpected(items.error());
   if (items->size() != 2 || !items->contains("dev") || !items->contains("ino")) {
     return fail(ErrorKind::malformed, "disk wants dev= and ino=");
+  }
+  const auto device = split(items->at("dev"), ':');
+  if (device.size() != 2 || !is_hex_text(device[0]) || !is_hex_text(device[1])) {
+    return fail(ErrorKind::malformed, "bad device " + items->at("dev"));
   }
   const auto inode = parse_unsigned(items->at("ino"), 10);
   if (!inode) return fail(ErrorKind::malformed, "bad inode");
@@ -94,8 +123,8 @@ Result<void> add_disk(CaseFacts& facts, std::string_view rest) {
 Result<std::pair<std::string, std::string>> split_pair(std::string_view text,
                                                        std::string_view separator) {
   const std::size_t cut = text.find(separator);
-  if (cut == std::string_view::npos) {
-    return fail(ErrorKind::malformed, "no '" + std::string(separator) + "'");
+  if (cut == std::string_view::npos || cut == 0) {
+    return fail(ErrorKind::malformed, "wants a name and '" + std::string(separator) + "'");
   }
   return std::pair{std::string(text.substr(0, cut)),
                    std::string(text.substr(cut + separator.size()))};
@@ -125,6 +154,9 @@ Result<void> add_fact(CaseFacts& facts, std::string_view line) {
   if (word == "search" || word == "env") {
     auto pair = split_pair(rest, word == "env" ? "=" : " -> ");
     if (!pair) return tl::unexpected(pair.error());
+    if (word == "search" && pair->second.empty()) {
+      return fail(ErrorKind::malformed, "search without a path");
+    }
     (word == "env" ? facts.environment : facts.searches).push_back(std::move(*pair));
     return {};
   }
@@ -136,8 +168,10 @@ Result<Expectation> parse_select(std::string_view rest, std::string_view line) {
   if (!pair) return tl::unexpected(pair.error());
   if (!one_of(kRules, pair->first)) return fail(ErrorKind::malformed, "unknown rule");
   const std::string& value = pair->second;
-  if (value.starts_with("FAIL:") && !one_of(kFailWords, std::string_view(value).substr(5))) {
-    return fail(ErrorKind::malformed, "unknown word " + value);
+  const bool is_failure =
+      value.starts_with("FAIL:") && one_of(kFailWords, std::string_view(value).substr(5));
+  if (!value.starts_with('/') && value != "NONE" && !is_failure) {
+    return fail(ErrorKind::malformed, "neither a path, NONE nor FAIL:WORD: " + value);
   }
   return Expectation{Expectation::Kind::select, pair->first, value, std::string(line)};
 }
@@ -175,8 +209,16 @@ Result<void> check_header(std::map<std::string, int>& counts, std::string_view l
     return fail(ErrorKind::malformed, "unknown header");
   }
   if (++counts[word] > 1 && word != "note") return fail(ErrorKind::malformed, word + " twice");
-  if (word == "case" && line.substr(blank + 1) != stem) {
+  const std::string_view rest = line.substr(blank + 1);
+  if (rest.empty()) return fail(ErrorKind::malformed, word + " without text");
+  if (word == "case" && rest != stem) {
     return fail(ErrorKind::malformed, "case is not the file's name");
+  }
+  if (word == "refs") {
+    const auto ids = split(rest, ' ');
+    if (std::any_of(ids.begin(), ids.end(), [](auto id) { return id.empty(); })) {
+      return fail(ErrorKind::malformed, "refs wants ids with one blank between them");
+    }
   }
   return {};
 }
@@ -216,6 +258,9 @@ Result<std::vector<Block>> parse_blocks(std::string_view text, std::string_view 
     }
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 1);
+    if (line.find('\t') != std::string_view::npos) {
+      return at_line(number, {ErrorKind::malformed, "a tab", 0});
+    }
     if (line.empty() || line.front() == '#') continue;
     if (line.front() == '[') {
       auto block = parse_mark(line);
@@ -234,12 +279,28 @@ Result<std::vector<Block>> parse_blocks(std::string_view text, std::string_view 
   return blocks;
 }
 
+/// One line of the maps block by the product's own parser, and where it begins.
+Result<std::uint64_t> check_maps_line(const std::string& line, std::uint64_t lowest) {
+  const auto table = parse_maps(line + "\n");
+  if (!table) return tl::unexpected(table.error());
+  if (table->odd_lines != 0 || table->rows.size() != 1) {
+    return fail(ErrorKind::malformed, "no maps line");
+  }
+  const Mapping& row = table->rows.front();
+  if (row.lo < lowest) return fail(ErrorKind::malformed, "not in address order");
+  return row.hi;
+}
+
 Result<void> fill_run(CaseRun& run, const Block& block) {
   if (block.name == "maps") run.maps.clear();
   if (block.name == "facts") run.facts = {};
   if (block.name == "expect") run.expectations.clear();
+  std::uint64_t lowest = 0;
   for (const auto& [number, line] : block.lines) {
     if (block.name == "maps") {
+      const auto end = check_maps_line(line, lowest);
+      if (!end) return at_line(number, end.error());
+      lowest = *end;
       run.maps += line + "\n";
     } else if (block.name == "facts") {
       const auto added = add_fact(run.facts, line);
@@ -251,9 +312,9 @@ Result<void> fill_run(CaseRun& run, const Block& block) {
     }
   }
   if (block.name == "expect") {
-    const auto runtimes = std::count_if(
-        run.expectations.begin(), run.expectations.end(),
-        [](const Expectation& e) { return e.kind == Expectation::Kind::runtimes; });
+    const auto runtimes =
+        std::count_if(run.expectations.begin(), run.expectations.end(),
+                      [](const Expectation& e) { return e.kind == Expectation::Kind::runtimes; });
     if (runtimes != 1) return fail(ErrorKind::malformed, "runtimes is wanted once");
   }
   return {};
@@ -286,14 +347,16 @@ Result<std::vector<CaseRun>> parse_case(std::string_view text, std::string_view 
     if (base && (block.name != kOrder[i] || !block.variant.empty())) {
       return fail(ErrorKind::malformed, "base blocks are maps, facts, expect in this order");
     }
-    if (!base && block.variant.empty()) {
-      return fail(ErrorKind::malformed, "a base block stands twice");
-    }
+    const bool stands_twice = std::any_of(
+        blocks->begin(), blocks->begin() + static_cast<std::ptrdiff_t>(i), [&](const Block& other) {
+          return other.name == block.name && other.variant == block.variant;
+        });
+    if (stands_twice) return fail(ErrorKind::malformed, block.name + " stands twice");
     CaseRun* run = &runs.front();
     if (!base) {
       const std::string name = runs.front().name + " [" + block.variant + "]";
-      auto found = std::find_if(runs.begin(), runs.end(),
-                                [&](const CaseRun& r) { return r.name == name; });
+      auto found =
+          std::find_if(runs.begin(), runs.end(), [&](const CaseRun& r) { return r.name == name; });
       if (found == runs.end()) {
         runs.push_back(runs.front());
         runs.back().name = name;

@@ -20,8 +20,8 @@ namespace {
 // The one place that lists what is not yet supported: findings that the catalogue does not hold
 // are recognised by their absence there, rules by this list.
 constexpr std::array<std::string_view, 6> kUnsupportedRules{
-    "torch-preload",   "static",          "libcuda-by-cudart", "libcuda-unversioned",
-    "ldconfig-list", "maps-last-token"};
+    "torch-preload",       "static",        "libcuda-by-cudart",
+    "libcuda-unversioned", "ldconfig-list", "maps-last-token"};
 
 struct Tally {
   int passed = 0;
@@ -68,9 +68,9 @@ bool same_target(const Report& report, const Selection& selection, const std::st
 std::string check_select(const Report& report, const Expectation& wanted) {
   const Policy* policy = find_policy(wanted.subject);
   if (policy == nullptr) return "no such rule";
-  const auto found = std::find_if(
-      report.selections.begin(), report.selections.end(),
-      [&](const Selection& selection) { return selection.policy == policy->id; });
+  const auto found =
+      std::find_if(report.selections.begin(), report.selections.end(),
+                   [&](const Selection& selection) { return selection.policy == policy->id; });
   if (found == report.selections.end()) return "the rule gave no answer";
   const std::string answer = answer_of(report, *found);
   if (answer == wanted.value || same_target(report, *found, wanted.value)) return {};

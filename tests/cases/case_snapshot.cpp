@@ -23,6 +23,13 @@ std::vector<std::string> names_of(std::string_view list) {
   return out;
 }
 
+/// The format has no key for a compat library: it is a driver in a directory of that name.
+bool is_compat_driver(const ObjectLine& line) {
+  if (line.kind != "driver") return false;
+  const auto parts = split(line.path, '/');
+  return std::find(parts.begin(), parts.end(), "compat") != parts.end();
+}
+
 SyntheticElf elf_of(const ObjectLine& line) {
   const std::string soname = value_or(line, "soname", {});
   const auto missing = names_of(value_or(line, "missing", {}));
@@ -31,6 +38,7 @@ SyntheticElf elf_of(const ObjectLine& line) {
   if (line.kind == "cudart") out = make_genuine_runtime(soname, version, missing);
   if (line.kind == "lookalike") out = make_lookalike(soname, missing);
   if (line.kind == "driver") out = make_driver(version);
+  if (is_compat_driver(line)) out.elf.compat_note = R"({"driver": "compat"})";
   if (line.kind == "driver-stub") {
     out = make_driver_stub(parse_unsigned(value_or(line, "size", "65536"), 10).value_or(0));
   }
@@ -95,8 +103,8 @@ Result<void> set_state(LoadedObject& object, const CaseFacts& facts, const std::
   std::string path = raw;
   const DiskLine* literal = disk_for(facts, raw);
   if (raw.ends_with(kMark)) {
-    const auto key = literal != nullptr && !literal->absent ? key_of(*literal)
-                                                            : Result<FileKey>(FileKey{});
+    const auto key =
+        literal != nullptr && !literal->absent ? key_of(*literal) : Result<FileKey>(FileKey{});
     if (!key) return tl::unexpected(key.error());
     object.marked_deleted = *key != object.key;
     if (object.marked_deleted) path = raw.substr(0, raw.size() - kMark.size());
@@ -181,6 +189,7 @@ Result<void> add_disk(Snapshot& snapshot, const CaseFacts& facts) {
     DiskEntry& entry = snapshot.disk[line.path];
     set_file(entry, elf_of(line));
     entry.real_path = line.path;
+    snapshot.installed.push_back({line.path, std::string(kNamedByUser)});
   }
   for (const auto& [name, target] : facts.searches) {
     snapshot.loader.given_searches[name] = target;
@@ -214,8 +223,7 @@ Result<Snapshot> make_snapshot(const CaseRun& run) {
     environment.variables = run.facts.environment;
     snapshot.environment = Fact<Environment>::known(std::move(environment));
   }
-  snapshot.loader.cache =
-      Fact<std::vector<LoaderCacheEntry>>::unknown("not given by the case");
+  snapshot.loader.cache = Fact<std::vector<LoaderCacheEntry>>::unknown("not given by the case");
   snapshot.host.given = run.facts.host;
   snapshot.host.given_probe = run.facts.probe;
   if (const auto kmod = run.facts.host.find("kmod"); kmod != run.facts.host.end()) {

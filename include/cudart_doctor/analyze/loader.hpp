@@ -24,8 +24,8 @@ struct LoaderAnswer {
   std::optional<std::string> disk_path;  ///< The file that the search found, or ended at.
   OpenOutcome open = OpenOutcome::not_asked;
   std::string note;
-  std::string error_text;                ///< dlerror()'s text when nothing is found.
-  std::vector<std::string> possible;     ///< For undetermined: between what.
+  std::string error_text;             ///< dlerror()'s text when nothing is found.
+  std::vector<std::string> possible;  ///< For undetermined: between what.
   std::vector<Step> steps;
 };
 

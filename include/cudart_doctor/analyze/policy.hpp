@@ -28,12 +28,13 @@ struct PolicyInput {
 
 struct Policy {
   std::string_view id = {};  ///< "flashinfer-2026-09"; never reused.
-  std::string_view rule = {};  ///< Short name used by the test cases ("scan-basename"), may be empty.
+  std::string_view rule =
+      {};  ///< Short name used by the test cases ("scan-basename"), may be empty.
   std::string_view consumer = {};  ///< Consumer id ("flashinfer"); empty for a plain loader rule.
-  std::string_view title = {};  ///< "FlashInfer after #5198": fits a table column of 24.
-  std::string_view vintage = {};  ///< "from pull 5198 (2026-09)".
-  std::string_view source = {};  ///< Where the rule was read.
-  std::string_view summary = {};  ///< The rule in one sentence.
+  std::string_view title = {};     ///< "FlashInfer after #5198": fits a table column of 24.
+  std::string_view vintage = {};   ///< "from pull 5198 (2026-09)".
+  std::string_view source = {};    ///< Where the rule was read.
+  std::string_view summary = {};   ///< The rule in one sentence.
   std::span<const std::string_view> bound_names = {};  ///< In bind order; empty: by need.
   bool scans_addresses = false;  ///< Address-ordered: may raise RT04, RT07, RT08.
   bool current = false;          ///< The consumer's present rule (else an older vintage).

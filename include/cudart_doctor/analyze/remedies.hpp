@@ -1,20 +1,28 @@
-// What helps and what does not, for each consumer: the release that fixed its rule, the override
-// that it reads or ignores, and how its failure shows. Measured on the consumers' own wheels.
+// What helps and what does not. A release that changed the scan belongs to a rule (a row of the
+// policy table); how a failure shows, and the override that is ignored, belong to the consumer.
 #pragma once
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace cudart_doctor {
 
-/// "FlashInfer 0.7.1 or later (its pull 5198)"; empty for a consumer without such a release.
-std::string fixed_release(std::string_view consumer);
+/// The releases that have one rule, and the release that replaced it.
+struct RuleRemedy {
+  std::string_view policy;    ///< Id of the row.
+  std::string_view affected;  ///< "FlashInfer before 0.7.1": the releases, as an operator says it.
+  std::string_view successor =
+      {};                         ///< Row of the release below; empty: the rule is the present one.
+  std::string_view release = {};  ///< "FlashInfer 0.7.1 or later (#5198)"
+};
 
-/// How a failed or wrong binding shows, in one sentence.
-std::string failure_effect(std::string_view consumer);
+/// nullptr for a row that no scanning release has (drafts, loader rules).
+const RuleRemedy* find_rule_remedy(std::string_view policy);
 
-/// Why the override variable that people try first does not help this consumer.
-std::vector<std::string> futile_overrides(std::string_view consumer);
+/// How a failed binding of the rule's consumer shows, in a few words.
+std::string_view failure_effect(std::string_view policy, std::string_view consumer);
+
+/// Why VLLM_CUDART_SO_PATH, which people try first, does not help here; empty where nothing is
+/// known of the consumer.
+std::string_view futile_override(std::string_view consumer);
 
 }  // namespace cudart_doctor

@@ -23,15 +23,19 @@ struct Observations {
   std::span<const Selection> selections;
 };
 
-/// RT01-RT08, RT11.
+/// RT01-RT03, RT05, RT06, RT11.
 std::vector<Finding> judge_runtimes(const Observations& seen);
 /// RT04, RT07, RT08: what the scanning rules do with the candidates.
 std::vector<Finding> judge_selections(const Observations& seen);
 /// MP01-MP08.
 std::vector<Finding> judge_mappings(const Observations& seen);
-/// DR01, DR03: of the mapped driver library, and where none is mapped of the one that a load of
-/// libcuda.so.1 would reach.
+/// DR01, DR03-DR05: of the mapped driver library, and where none is mapped of the one that a load
+/// of libcuda.so.1 would reach.
 std::vector<Finding> judge_driver(const Observations& seen);
+/// SY01: of mapped objects whose symbols were listed, and of files that the user named.
+std::vector<Finding> judge_symbols(const Observations& seen);
+/// IP01.
+std::vector<Finding> judge_ipc(const Observations& seen);
 /// What judge_driver wants to know about the disk.
 std::vector<DiskRequest> wanted_by_driver(const Snapshot& snapshot);
 
@@ -43,6 +47,9 @@ Finding start_finding(std::string_view id, Severity severity, std::string headli
 std::vector<const Candidate*> distinct_runtimes(const Snapshot& snapshot,
                                                 std::span<const Candidate> candidates);
 
+/// Appends `more` to `to`.
+void append_findings(std::vector<Finding>& to, std::vector<Finding> more);
+
 /// True for loaded candidates that a consumer could take for a runtime and that are none.
 bool is_look_alike(const Candidate& candidate);
 
@@ -50,9 +57,12 @@ bool is_look_alike(const Candidate& candidate);
 /// the target in this vintage, or cannot be excluded.
 bool counts_in_full(const Selection& selection);
 
-/// "FlashInfer 0.6.14" where it is installed, "FlashInfer up to 0.6.16, if it runs here" where
-/// that is unknown: how a finding names the consumer behind a rule.
+/// "FlashInfer 0.6.14" where the rule's vintage is installed, else the row's title ("FlashInfer up
+/// to 0.6.16"): how a finding names the consumer behind a rule.
 std::string consumer_phrase(const Selection& selection);
+
+/// Loaded libraries whose contents could not be read. What is no ELF file at all is not one.
+std::size_t count_unread_libraries(const Snapshot& snapshot);
 
 /// "7f1a10000000", as maps writes addresses.
 std::string shown_address(std::uint64_t address);

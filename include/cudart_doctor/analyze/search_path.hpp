@@ -12,17 +12,17 @@
 namespace cudart_doctor {
 
 enum class SearchKind : std::uint8_t {
-  directory,          ///< Look for the name in `directory`.
-  current_directory,  ///< An empty element: the working directory, which is not known.
+  directory,            ///< Look for the name in `directory`.
+  current_directory,    ///< An empty element: the working directory, which is not known.
   environment_unknown,  ///< LD_LIBRARY_PATH could not be read: anything may stand here.
-  cache,              ///< Ask ld.so.cache.
+  cache,                ///< Ask ld.so.cache.
 };
 
 struct SearchEntry {
   SearchKind kind = SearchKind::directory;
   std::string directory;
-  std::string source;      ///< "RPATH of /usr/bin/python3", "LD_LIBRARY_PATH"; printable.
-  bool has_hwcaps = false; ///< glibc-hwcaps subdirectories of it are searched before it.
+  std::string source;       ///< "RPATH of /usr/bin/python3", "LD_LIBRARY_PATH"; printable.
+  bool has_hwcaps = false;  ///< glibc-hwcaps subdirectories of it are searched before it.
 };
 
 /// In search order. `caller` is the object whose code calls dlopen; none: the main program.

@@ -27,7 +27,7 @@ struct Report {
   std::vector<Selection> selections;  ///< In the order of the policy table.
   std::string headline_policy;        ///< Id of the rule that the headline follows.
   std::string headline_note;          ///< "assumed: no consumer was found", "FlashInfer 0.6.14 is installed"
-  std::vector<Finding> findings;      ///< Gravest first, then by id.
+  std::vector<Finding> findings;      ///< Gravest first; the order is total.
   Verdict verdict;
 };
 

@@ -146,6 +146,9 @@ struct DiskRequest {
   auto operator<=>(const DiskRequest&) const = default;
 };
 
+/// InstalledFile::found_by of a library that the user asks about and that is not mapped.
+inline constexpr std::string_view kNamedByUser = "named by the user";
+
 /// A file that carries a CUDA library's name and is installed where programs would find it.
 struct InstalledFile {
   std::string path;      ///< In the target's view; the facts are in Snapshot::disk[path].

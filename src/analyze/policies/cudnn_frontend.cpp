@@ -145,28 +145,29 @@ std::vector<DiskRequest> wanted_by_variable(const Snapshot& snapshot) {
 }  // namespace
 
 std::vector<Policy> cudnn_frontend_policies() {
-  return {{.id = "cudnn-frontend-2026-06",
-           .consumer = "cudnn-frontend",
-           .title = "cuDNN frontend 1.25+",
-           .vintage = "1.25.0 (2026-06) and later",
-           .source = "cudnn_frontend_shim.h of wheels 1.25.0, 1.29.1, 1.32.0",
-           .summary = "CUDNN_FRONTEND_CUDART_LIB_NAME, else dlopen of libcudart.so.12 and .13; with "
-                      "both a warning and .12",
-           .bound_names = names_cudnn_frontend(),
-           .current = true,
-           .wanted = wanted_by_variable,
-           .decide = decide_warning},
-          {.id = "cudnn-frontend",
-           .rule = "cudnn-fe",
-           .consumer = "cudnn-frontend",
-           .title = "cuDNN frontend to 1.24",
-           .vintage = "to 1.24.1 (2026-05)",
-           .source = "cudnn_frontend_shim.h of wheel 1.24.1",
-           .summary = "dlopen of libcudart.so.12 and .13, loaded or merely installed; both is an "
-                      "error",
-           .bound_names = names_cudnn_frontend(),
-           .wanted = wanted_by_probe,
-           .decide = decide_throwing}};
+  return {
+      {.id = "cudnn-frontend-2026-06",
+       .consumer = "cudnn-frontend",
+       .title = "cuDNN frontend 1.25+",
+       .vintage = "1.25.0 (2026-06) and later",
+       .source = "cudnn_frontend_shim.h of wheels 1.25.0, 1.29.1, 1.32.0",
+       .summary = "CUDNN_FRONTEND_CUDART_LIB_NAME, else dlopen of libcudart.so.12 and .13; with "
+                  "both a warning and .12",
+       .bound_names = names_cudnn_frontend(),
+       .current = true,
+       .wanted = wanted_by_variable,
+       .decide = decide_warning},
+      {.id = "cudnn-frontend",
+       .rule = "cudnn-fe",
+       .consumer = "cudnn-frontend",
+       .title = "cuDNN frontend to 1.24",
+       .vintage = "to 1.24.1 (2026-05)",
+       .source = "cudnn_frontend_shim.h of wheel 1.24.1",
+       .summary = "dlopen of libcudart.so.12 and .13, loaded or merely installed; both is an "
+                  "error",
+       .bound_names = names_cudnn_frontend(),
+       .wanted = wanted_by_probe,
+       .decide = decide_throwing}};
 }
 
 }  // namespace cudart_doctor

@@ -36,8 +36,9 @@ Policy row(const RowNames& names) {
           .title = names.title,
           .vintage = "all",
           .source = "glibc 2.36, measured",
-          .summary = "a loaded object of that name or soname, else RPATH, LD_LIBRARY_PATH, RUNPATH, "
-                     "ld.so.cache, default directories",
+          .summary =
+              "a loaded object of that name or soname, else RPATH, LD_LIBRARY_PATH, RUNPATH, "
+              "ld.so.cache, default directories",
           .current = true,
           .wanted = wanted_for<kIndex>,
           .decide = decide_dlopen<kIndex>};

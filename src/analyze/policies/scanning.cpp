@@ -79,8 +79,8 @@ Selection decide_vllm(const Policy& policy, const PolicyInput& input) {
   const std::string* value = environment == nullptr ? nullptr : environment->find(kEnvName);
   if (selection.outcome != Outcome::none) {
     if (value != nullptr) {
-      selection.steps.push_back({std::string(kEnvName), StepVerdict::noted,
-                                 "set, but not read: the scan found a line"});
+      selection.steps.push_back(
+          {std::string(kEnvName), StepVerdict::noted, "set, but not read: the scan found a line"});
     }
     return selection;
   }

@@ -69,9 +69,8 @@ class Resolver {
       }
       matches.emplace_back(name, object);
     }
-    std::sort(matches.begin(), matches.end(), [](const auto& a, const auto& b) {
-      return tilelang_prefers(a.first, b.first);
-    });
+    std::sort(matches.begin(), matches.end(),
+              [](const auto& a, const auto& b) { return tilelang_prefers(a.first, b.first); });
     for (std::size_t i = 0; i < matches.size(); ++i) {
       log_.add(matches[i].first, i == 0 ? StepVerdict::taken : StepVerdict::rejected,
                i == 0 ? "loaded, and of the loaded ones the highest version in its name"
@@ -225,7 +224,8 @@ std::vector<DiskRequest> wanted_by_present(const Snapshot& snapshot) {
   const auto shim = find_shim(snapshot);
   if (!shim) return wanted;
   const std::string major = build_major(snapshot, *shim);
-  add(wanted, wanted_by_dlopen(snapshot, {"libcudart.so." + (major == "11" ? "11.0" : major), shim}));
+  add(wanted,
+      wanted_by_dlopen(snapshot, {"libcudart.so." + (major == "11" ? "11.0" : major), shim}));
   add(wanted, wanted_by_dlopen(snapshot, {"libcudart.so", shim}));
   add(wanted, wanted_by_tilelang_search(snapshot, *shim));
   return wanted;

@@ -119,12 +119,16 @@ TEST_CASE("RPATH comes before LD_LIBRARY_PATH, RUNPATH after it") {
 TEST_CASE("the steps of the search come in glibc's order") {
   SnapshotBuilder builder = process("", "/run");
   builder.env("LD_LIBRARY_PATH", "/env1:/env2");
-  const char* const order[] = {
-      "/usr/lib/libcudart.so.12",       "/lib/libcudart.so.12",
-      "/usr/lib64/libcudart.so.12",     "/lib64/libcudart.so.12",
-      "/usr/lib/x86_64-linux-gnu/libcudart.so.12", "/lib/x86_64-linux-gnu/libcudart.so.12",
-      "/cached/libcudart.so.12",        "/run/libcudart.so.12",
-      "/env2/libcudart.so.12",          "/env1/libcudart.so.12"};
+  const char* const order[] = {"/usr/lib/libcudart.so.12",
+                               "/lib/libcudart.so.12",
+                               "/usr/lib64/libcudart.so.12",
+                               "/lib64/libcudart.so.12",
+                               "/usr/lib/x86_64-linux-gnu/libcudart.so.12",
+                               "/lib/x86_64-linux-gnu/libcudart.so.12",
+                               "/cached/libcudart.so.12",
+                               "/run/libcudart.so.12",
+                               "/env2/libcudart.so.12",
+                               "/env1/libcudart.so.12"};
   std::uint64_t inode = 30;
   for (const std::string path : order) {
     builder.disk(path, elf_file(inode++, runtime12()));

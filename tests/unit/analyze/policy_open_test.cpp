@@ -62,13 +62,13 @@ TEST_CASE("opening a path taken from maps: the loader's name and the file of tod
     INFO("loaded as " << row.loaded_as << ", state " << static_cast<int>(row.state) << ", opened "
                       << row.text);
     const bool gone = row.state != FileState::same;
-    const Snapshot snapshot = SnapshotBuilder(MapsText().library(gone ? marked : same, 12))
-                                  .live()
-                                  .elf(kReal, runtime12())
-                                  .state(kReal, row.state,
-                                         row.state == FileState::replaced ? key(77) : FileKey{})
-                                  .link(row.loaded_as, kReal)
-                                  .build();
+    const Snapshot snapshot =
+        SnapshotBuilder(MapsText().library(gone ? marked : same, 12))
+            .live()
+            .elf(kReal, runtime12())
+            .state(kReal, row.state, row.state == FileState::replaced ? key(77) : FileKey{})
+            .link(row.loaded_as, kReal)
+            .build();
     const OpenResult opened = open_path(snapshot, row.text);
     CHECK(opened.open == row.want);
     CHECK(opened.error_text.empty() == (row.want != OpenOutcome::fails));
@@ -96,8 +96,7 @@ TEST_CASE("without a link map a file of the same inode is the loaded object") {
 }
 
 TEST_CASE("a path that could not be examined is neither there nor gone") {
-  const Snapshot snapshot =
-      SnapshotBuilder(MapsText().library("/r/other.so", 3)).live().build();
+  const Snapshot snapshot = SnapshotBuilder(MapsText().library("/r/other.so", 3)).live().build();
   CHECK(open_path(snapshot, "/opt/libcudart.so.12").open == OpenOutcome::unknown);
 }
 
@@ -147,9 +146,10 @@ TEST_CASE("the stub below the runtime: bound first, and the missing name is the 
 TEST_CASE("missing names are listed in bind order") {
   const std::vector<std::string> gone = {"cudaMalloc", "cudaIpcGetMemHandle", "cudaDeviceReset",
                                          "cudaIpcCloseMemHandle", "cudaHostUnregister"};
-  const Snapshot snapshot = SnapshotBuilder(MapsText().library(kReal, 12))
-                                .elf(kReal, make_genuine_runtime("libcudart.so.12", "12.8", gone).elf)
-                                .build();
+  const Snapshot snapshot =
+      SnapshotBuilder(MapsText().library(kReal, 12))
+          .elf(kReal, make_genuine_runtime("libcudart.so.12", "12.8", gone).elf)
+          .build();
   using Names = std::vector<std::string>;
   CHECK(decide(snapshot, "sglang-2026-07").missing ==
         Names{"cudaDeviceReset", "cudaMalloc", "cudaIpcGetMemHandle"});
@@ -166,8 +166,7 @@ TEST_CASE("the b12x wrapper binds TileLang's stub without a word") {
   shim.exports.assign(names_tilelang().begin(), names_tilelang().end());
   shim.exports.emplace_back("cudaGetErrorString");
   std::sort(shim.exports.begin(), shim.exports.end());
-  const Snapshot snapshot =
-      SnapshotBuilder(MapsText().library(kStub, 10)).elf(kStub, shim).build();
+  const Snapshot snapshot = SnapshotBuilder(MapsText().library(kStub, 10)).elf(kStub, shim).build();
   CHECK(decide(snapshot, "flashinfer-b12x").works());
   CHECK(decide(snapshot, "flashinfer-legacy-rt11").missing ==
         std::vector<std::string>{"cudaDeviceReset"});
@@ -208,13 +207,14 @@ TEST_CASE("dlerror names the object as the loader knows it") {
 }
 
 TEST_CASE("SGLang on a replaced file that was loaded through a link maps a second runtime") {
-  const Snapshot snapshot = SnapshotBuilder(MapsText().library(std::string(kReal) + " (deleted)", 12))
-                                .live()
-                                .elf(kReal, runtime12())
-                                .state(kReal, FileState::replaced, key(77))
-                                .link("/n/link/libcudart.so.12", kReal)
-                                .disk(kReal, elf_file(77, stub()))
-                                .build();
+  const Snapshot snapshot =
+      SnapshotBuilder(MapsText().library(std::string(kReal) + " (deleted)", 12))
+          .live()
+          .elf(kReal, runtime12())
+          .state(kReal, FileState::replaced, key(77))
+          .link("/n/link/libcudart.so.12", kReal)
+          .disk(kReal, elf_file(77, stub()))
+          .build();
   const Selection selection = decide(snapshot, "sglang-2026-07");
   CHECK(selection.open == OpenOutcome::new_object);
   CHECK(selection.disk_path == std::string(kReal));
@@ -223,7 +223,8 @@ TEST_CASE("SGLang on a replaced file that was loaded through a link maps a secon
 }
 
 TEST_CASE("nothing found: each consumer's own text") {
-  const Snapshot snapshot = SnapshotBuilder(MapsText().library("/r/libc.so.6", 1)).empty_env().build();
+  const Snapshot snapshot =
+      SnapshotBuilder(MapsText().library("/r/libc.so.6", 1)).empty_env().build();
   const std::string text = "libcudart is not loaded in the current process";
   for (const char* id : {"sglang-2026-07", "sglang-legacy", "flashinfer-2026-09",
                          "flashinfer-legacy-rt10", "flashinfer-legacy-rt11"}) {
@@ -242,7 +243,8 @@ TEST_CASE("the texts of a failed file name check and of a line without a path") 
   const Snapshot bad = SnapshotBuilder(MapsText().library("/r/mylibcudart.so.12", 1)).build();
   CHECK(decide(bad, "sglang-legacy").error_text ==
         "Unexpected filename: mylibcudart.so.12 for library libcudart");
-  const Snapshot pseudo = SnapshotBuilder(MapsText().mapping("[anon:libcudart]", 0, "rw-p")).build();
+  const Snapshot pseudo =
+      SnapshotBuilder(MapsText().mapping("[anon:libcudart]", 0, "rw-p")).build();
   CHECK(decide(pseudo, "sglang-legacy").error_type == "ValueError");
   CHECK(decide(pseudo, "sglang-legacy").error_text == "substring not found");
 }
@@ -318,20 +320,17 @@ TEST_CASE("one file under two names and a data mapping of it is one answer") {
 }
 
 TEST_CASE("a deleted and a live file of other inodes are different answers") {
-  const Snapshot snapshot = SnapshotBuilder(MapsText()
-                                                .library(kReal, 12)
-                                                .library(std::string(kReal) + " (deleted)", 13))
-                                .build();
+  const Snapshot snapshot =
+      SnapshotBuilder(MapsText().library(kReal, 12).library(std::string(kReal) + " (deleted)", 13))
+          .build();
   CHECK(decide(snapshot, "sglang-legacy").stability == Stability::order_dependent);
   CHECK(decide(snapshot, "sglang-2026-07").stability == Stability::order_dependent);
   CHECK(decide(snapshot, "flashinfer-2026-09").stability == Stability::stable);
 }
 
 TEST_CASE("a pseudo line counts as an object of its own for stability") {
-  const Snapshot snapshot = SnapshotBuilder(MapsText()
-                                                .library(kReal, 12)
-                                                .mapping("[anon:libcudart]", 0, "rw-p"))
-                                .build();
+  const Snapshot snapshot =
+      SnapshotBuilder(MapsText().library(kReal, 12).mapping("[anon:libcudart]", 0, "rw-p")).build();
   const Selection legacy = decide(snapshot, "sglang-legacy");
   CHECK(legacy.outcome == Outcome::selected);
   CHECK(legacy.stability == Stability::order_dependent);
@@ -340,18 +339,17 @@ TEST_CASE("a pseudo line counts as an object of its own for stability") {
 }
 
 TEST_CASE("two directories of one word: the assertion is an answer of another order") {
-  const Snapshot snapshot = SnapshotBuilder(MapsText()
-                                                .library(kReal, 12)
-                                                .library("/opt/libcudart-12.4/lib/libcublas.so.12", 13))
+  const Snapshot snapshot = SnapshotBuilder(MapsText().library(kReal, 12).library(
+                                                "/opt/libcudart-12.4/lib/libcublas.so.12", 13))
                                 .build();
   CHECK(decide(snapshot, "sglang-legacy").stability == Stability::order_dependent);
   CHECK(decide(snapshot, "vllm-2026-07").stability == Stability::stable);
 }
 
 TEST_CASE("SGLang's unique match: two real paths give nothing, a stub beside one does not count") {
-  const Snapshot two = SnapshotBuilder(MapsText().library("/a/libcudart.so.12", 1).library(
-                                           "/b/libcudart.so.13", 2))
-                           .build();
+  const Snapshot two =
+      SnapshotBuilder(MapsText().library("/a/libcudart.so.12", 1).library("/b/libcudart.so.13", 2))
+          .build();
   CHECK(decide(two, "sglang-unique").outcome == Outcome::none);
   const Snapshot with_stub =
       SnapshotBuilder(MapsText().library(kStub, 1).library(kReal, 2)).build();

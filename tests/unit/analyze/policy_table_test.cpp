@@ -68,9 +68,12 @@ TEST_CASE("each consumer has one present rule as its main one") {
 
 TEST_CASE("the rule names of the cases lead to their rows") {
   const std::pair<std::string_view, std::string_view> rows[] = {
-      {"scan-substring", "sglang-legacy"},  {"scan-basename", "flashinfer-2026-09"},
-      {"dt-needed:13", "dlopen:libcudart.so.13"}, {"dt-needed:12", "dlopen:libcudart.so.12"},
-      {"dt-needed:11", "dlopen:libcudart.so.11.0"}, {"cudnn-fe", "cudnn-frontend"},
+      {"scan-substring", "sglang-legacy"},
+      {"scan-basename", "flashinfer-2026-09"},
+      {"dt-needed:13", "dlopen:libcudart.so.13"},
+      {"dt-needed:12", "dlopen:libcudart.so.12"},
+      {"dt-needed:11", "dlopen:libcudart.so.11.0"},
+      {"cudnn-fe", "cudnn-frontend"},
       {"tilelang-shim", "tilelang-stub"}};
   for (const auto& [rule, id] : rows) {
     INFO(rule);

@@ -1,6 +1,7 @@
 // The truth tables of the scanning rules: every name shape, one and two mapped lines. The letters
 // were found by running each consumer's own code: M selected, d selected with the deleted mark,
-// c selected with the mark cut, s selected as the stub fallback, - nothing, A assertion, E ValueError.
+// c selected with the mark cut, s selected as the stub fallback, - nothing, A assertion, E
+// ValueError.
 #include <array>
 #include <string>
 #include <string_view>
@@ -18,7 +19,7 @@ namespace {
 /// Columns: legacy, vLLM, SGLang's draft, SGLang, FlashInfer with any hash, with a lower-case one.
 /// The released FlashInfer rule (hexadecimal in both cases) is the seventh.
 constexpr std::array<std::string_view, 7> kColumns = {
-    "sglang-legacy",        "vllm-2026-07",      "sglang-30870-draft", "sglang-2026-07",
+    "sglang-legacy",         "vllm-2026-07",      "sglang-30870-draft", "sglang-2026-07",
     "flashinfer-5198-draft", "maps-anchored-hex", "flashinfer-2026-09"};
 
 struct OneLine {
@@ -192,21 +193,20 @@ TEST_CASE("upstream's own cases for SGLang's rule") {
 }
 
 TEST_CASE("two majors in one process: each consumer's answer") {
-  const Snapshot snapshot =
-      SnapshotBuilder(MapsText()
-                          .library(kR12, 12)
-                          .library(kR13, 13)
-                          .library("/t/tilelang/lib/libstub_cudart.so", 14)
-                          .library("/t/torch/lib/libtorch_cuda.so", 15))
-          .elf(kR12, make_genuine_runtime("libcudart.so.12", "12.8").elf)
-          .elf(kR13, make_genuine_runtime("libcudart.so.13", "13.0").elf)
-          .elf("/t/torch/lib/libtorch_cuda.so",
-               [] {
-                 ElfFacts elf = make_plain("libtorch_cuda.so").elf;
-                 elf.needed = {"libc10_cuda.so", "libcudart.so.13"};
-                 return elf;
-               }())
-          .build();
+  const Snapshot snapshot = SnapshotBuilder(MapsText()
+                                                .library(kR12, 12)
+                                                .library(kR13, 13)
+                                                .library("/t/tilelang/lib/libstub_cudart.so", 14)
+                                                .library("/t/torch/lib/libtorch_cuda.so", 15))
+                                .elf(kR12, make_genuine_runtime("libcudart.so.12", "12.8").elf)
+                                .elf(kR13, make_genuine_runtime("libcudart.so.13", "13.0").elf)
+                                .elf("/t/torch/lib/libtorch_cuda.so",
+                                     [] {
+                                       ElfFacts elf = make_plain("libtorch_cuda.so").elf;
+                                       elf.needed = {"libc10_cuda.so", "libcudart.so.13"};
+                                       return elf;
+                                     }())
+                                .build();
   for (const std::string_view id : kColumns) {
     INFO(id);
     CHECK(decide(snapshot, id).chosen_text == kR12);

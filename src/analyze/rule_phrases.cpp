@@ -1,0 +1,190 @@
+#include "rule_phrases.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cudart_doctor/analyze/policy.hpp"
+#include "cudart_doctor/analyze/remedies.hpp"
+#include "cudart_doctor/base/text.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+void add_once(std::vector<std::string>& list, std::string item) {
+  if (item.empty() || std::find(list.begin(), list.end(), item) != list.end()) return;
+  list.push_back(std::move(item));
+}
+
+/// A rule that a consumer has beside its main one: it gives no name to the consumer's releases.
+bool is_side_rule(const Selection& row) {
+  const Policy* policy = find_policy(row.policy);
+  return policy != nullptr && !policy->since.empty();
+}
+
+/// "FlashInfer 0.6.14", or the releases that have the rule.
+std::string who(const Selection& row) {
+  if (row.presence == Presence::present) {
+    return consumer_phrase(row) + (is_side_rule(row) ? "'s PCIe collectives (b12x)" : "");
+  }
+  const RuleRemedy* remedy = find_rule_remedy(row.policy);
+  return remedy == nullptr ? row.title : std::string(remedy->affected);
+}
+
+std::string answer_of(const Selection& row) {
+  if (!row.error_text.empty()) {
+    return (row.error_type.empty() ? "" : row.error_type + ": ") + row.error_text;
+  }
+  if (row.chosen_text.empty()) return "no answer";
+  return "opens " + escape_foreign(row.chosen_text) +
+         (row.open == OpenOutcome::old_object && row.missing_known ? ", binds without an error"
+                                                                   : "");
+}
+
+}  // namespace
+
+Rows scanning_rows(const Observations& seen) {
+  Rows out;
+  for (const Presence presence : {Presence::present, Presence::unknown, Presence::absent}) {
+    for (const Selection& selection : seen.selections) {
+      const Policy* policy = find_policy(selection.policy);
+      if (policy != nullptr && policy->scans_addresses && selection.presence == presence) {
+        out.push_back(&selection);
+      }
+    }
+  }
+  return out;
+}
+
+Rows leading_rows(const Rows& rows) {
+  Rows out;
+  for (const Selection* row : rows) {
+    if (row->presence == rows.front()->presence && counts_in_full(*row)) out.push_back(row);
+  }
+  return out;
+}
+
+const Candidate* candidate_of(const Observations& seen, const Selection& row) {
+  if (!row.object) return nullptr;
+  const auto found =
+      std::find_if(seen.candidates.begin(), seen.candidates.end(),
+                   [&](const Candidate& c) { return c.object && *c.object == *row.object; });
+  return found == seen.candidates.end() ? nullptr : &*found;
+}
+
+void append(std::vector<std::string>& to, std::vector<std::string> more) {
+  for (std::string& item : more) to.push_back(std::move(item));
+}
+
+std::string listed(const std::vector<std::string>& items, std::string_view conjunction) {
+  if (items.size() < 2) return items.empty() ? std::string() : items.front();
+  const std::vector<std::string> head(items.begin(), items.end() - 1);
+  return join(head, ", ") + " " + std::string(conjunction) + " " + items.back();
+}
+
+std::string subject_of(const Rows& rows, std::string_view conjunction) {
+  const bool only_side = std::all_of(rows.begin(), rows.end(),
+                                     [](const Selection* row) { return is_side_rule(*row); });
+  std::vector<std::string> names;
+  for (const Selection* row : rows) {
+    if (only_side || !is_side_rule(*row)) add_once(names, who(*row));
+  }
+  // Every release of a consumer: its bare name says so.
+  for (const std::string_view name : {"vLLM", "SGLang", "FlashInfer"}) {
+    const auto is_range = [&](const std::string& text) {
+      return text.starts_with(name) && (text.find(" before ") != std::string::npos ||
+                                        text.find(" and later") != std::string::npos);
+    };
+    if (std::count_if(names.begin(), names.end(), is_range) < 2) continue;
+    const auto first = std::find_if(names.begin(), names.end(), is_range);
+    *first = std::string(name);
+    names.erase(std::remove_if(std::next(first), names.end(),
+                               [&](const std::string& text) { return text.starts_with(name); }),
+                names.end());
+  }
+  return listed(names, conjunction);
+}
+
+std::string sentence_about(const Rows& rows, std::string_view predicate) {
+  if (rows.front()->presence == Presence::present) {
+    return subject_of(rows, "and") + " " + std::string(predicate) + ".";
+  }
+  // The consumer is here, and only its vintage is not known.
+  const std::string& note = rows.front()->presence_note;
+  const bool one_note = std::all_of(
+      rows.begin(), rows.end(), [&](const Selection* row) { return row->presence_note == note; });
+  if (one_note && !note.empty()) {
+    return "If " + note + ", scans like " + subject_of(rows, "or") + ", it " +
+           std::string(predicate) + ".";
+  }
+  return "If " + subject_of(rows, "or") + " runs here, it " + std::string(predicate) + ".";
+}
+
+std::vector<std::string> answer_sentences(const Rows& rows) {
+  std::vector<std::pair<std::string, Rows>> answers;
+  for (const Selection* row : rows) {
+    std::string answer = answer_of(*row);
+    auto found = std::find_if(answers.begin(), answers.end(),
+                              [&](const auto& known) { return known.first == answer; });
+    if (found == answers.end()) {
+      answers.push_back({std::move(answer), {}});
+      found = std::prev(answers.end());
+    }
+    found->second.push_back(row);
+  }
+  std::vector<std::string> out;
+  for (const auto& [answer, group] : answers)
+    out.push_back(subject_of(group, "and") + ": " + answer);
+  return out;
+}
+
+std::string failure_effect_of(const Rows& rows) {
+  const Selection& first = *rows.front();
+  const bool several = std::any_of(rows.begin(), rows.end(), [&](const Selection* row) {
+    return row->consumer != first.consumer;
+  });
+  if (several) return "once bound: fused and custom all-reduce off until restart";
+  return std::string(failure_effect(first.policy, first.consumer));
+}
+
+std::string helpful_releases(const Observations& seen, const Rows& rows,
+                             bool (*helps)(const Observations& seen, const Selection& row)) {
+  std::vector<std::string> out;
+  for (const Selection* row : rows) {
+    const RuleRemedy* remedy = find_rule_remedy(row->policy);
+    if (remedy == nullptr || remedy->successor.empty()) continue;
+    const auto successor = std::find_if(
+        seen.selections.begin(), seen.selections.end(),
+        [&](const Selection& selection) { return selection.policy == remedy->successor; });
+    if (successor == seen.selections.end() || !helps(seen, *successor)) continue;
+    add_once(out, std::string(remedy->release));
+  }
+  return join(out, ", ");
+}
+
+std::vector<std::string> futile_overrides(const Rows& rows) {
+  std::vector<std::string> out;
+  for (const Selection* row : rows) add_once(out, std::string(futile_override(row->consumer)));
+  if (out.size() < 2) return out;
+  return {"VLLM_CUDART_SO_PATH: only vLLM reads it, and only when its scan finds nothing"};
+}
+
+std::string look_alike_phrase(const Candidate& candidate) {
+  const std::string file = escape_foreign(base_name(candidate.path));
+  if (candidate.label == "TileLang shim") return "TileLang's stub " + file;
+  if (candidate.label.empty()) return "the look-alike " + file;
+  return "the " + candidate.label + " " + file;
+}
+
+std::string look_alike_remedy(const Candidate& candidate) {
+  if (candidate.label == "TileLang shim") {
+    return "TileLang 0.1.12 or later" +
+           (candidate.package.empty() ? std::string()
+                                      : " (here: " + escape_foreign(candidate.package) + ")") +
+           ": no rule takes its renamed stub";
+  }
+  return "Upgrade or remove " + (candidate.package.empty()
+                                     ? "the package of " + escape_foreign(candidate.path)
+                                     : escape_foreign(candidate.package));
+}
+
+}  // namespace cudart_doctor

@@ -1,0 +1,60 @@
+// How findings speak of the scanning rules: who would do something, under which condition, with
+// which error, and which release would not.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cudart_doctor/analyze/rules.hpp"
+
+namespace cudart_doctor {
+
+using Rows = std::vector<const Selection*>;
+
+/// The address-ordered rows: of consumers that are present, then unknown, then absent; each in
+/// the order of the table.
+Rows scanning_rows(const Observations& seen);
+
+/// Of `rows`, those that count in full; only the present ones, where one is present. No rows give
+/// no rows.
+Rows leading_rows(const Rows& rows);
+
+/// The candidate that a row's answer is; nullptr where it is none.
+const Candidate* candidate_of(const Observations& seen, const Selection& row);
+
+/// "FlashInfer 0.6.14", "vLLM before 0.26.0 or SGLang before 0.5.16": who the rows belong to.
+std::string subject_of(const Rows& rows, std::string_view conjunction);
+
+/// "FlashInfer 0.6.14 PREDICATE." for present consumers, "If vLLM before 0.26.0 runs here, it
+/// PREDICATE." for unknown ones, "If FlashInfer 0.6.15.dev1, vintage not known, scans like ..., it
+/// PREDICATE." where the consumer is here in an unknown vintage. `rows` are leading rows, not
+/// empty.
+std::string sentence_about(const Rows& rows, std::string_view predicate);
+
+/// What each row answers, errors in the consumer's own words; equal answers in one sentence.
+std::vector<std::string> answer_sentences(const Rows& rows);
+
+/// How a failed binding shows, for the consumers behind `rows`.
+std::string failure_effect_of(const Rows& rows);
+
+/// Releases that replaced the rules in `rows`, where `helps` holds for the replacement's own answer
+/// in this process; joined by commas, empty where none helps.
+std::string helpful_releases(const Observations& seen, const Rows& rows,
+                             bool (*helps)(const Observations& seen, const Selection& row));
+
+/// Why the override variable does not help the consumers behind `rows`, each once.
+std::vector<std::string> futile_overrides(const Rows& rows);
+
+/// "TileLang's shim libcudart_stub.so", "the stand-in libcudart.so.12".
+std::string look_alike_phrase(const Candidate& candidate);
+
+/// "TileLang 0.1.12 or later: its shim has a name that no rule takes", or to remove the package.
+std::string look_alike_remedy(const Candidate& candidate);
+
+void append(std::vector<std::string>& to, std::vector<std::string> more);
+
+/// "a, b and c"
+std::string listed(const std::vector<std::string>& items, std::string_view conjunction);
+
+}  // namespace cudart_doctor
