@@ -75,9 +75,7 @@ WorkResult failed(const Options& options, const Error& error) {
   WorkResult result;
   result.code = exit_code_for(error.kind);
   result.message = error.message;
-  if (options.format == Format::json && options.command == Command::inspect) {
-    result.output = render_error_json(error, result.code);
-  }
+  if (options.format == Format::json) result.output = render_error_json(error, result.code);
   return result;
 }
 

@@ -36,8 +36,9 @@ Result<Snapshot> capture_child(const SelfChild& child, CaptureOptions options,
 Result<void> check_loads(const SelfChild& child) {
   for (const SelfLoad& load : child.loads()) {
     if (load.loaded) continue;
-    return fail(ErrorKind::usage, "--load " + escape_foreign(load.name) + ": " +
-                                      escape_foreign(load.error));
+    // The loader's text begins with the file, unless one that it needs is missing.
+    const std::string name = load.error.starts_with(load.name) ? "" : load.name + ": ";
+    return fail(ErrorKind::usage, "--load " + escape_foreign(name + load.error));
   }
   return {};
 }
