@@ -109,7 +109,7 @@ WorkResult work(const Options& options, const World& world, const std::set<std::
   if (!snapshot) return failed(options, snapshot.error());
   if (options.command == Command::snapshot) {
     progress.set("write the snapshot", options.directory);
-    const auto written = write_bundle(*snapshot, options.directory);
+    const auto written = write_bundle(redacted(std::move(*snapshot)), options.directory);
     return written ? WorkResult{} : failed(options, written.error());
   }
   progress.set("judge", {});
