@@ -28,12 +28,17 @@ bool is_look_alike(const Candidate& candidate) {
   return fake && candidate.loaded;
 }
 
+bool is_side_rule(const Selection& selection) {
+  const Policy* policy = find_policy(selection.policy);
+  return policy != nullptr && !policy->since.empty();
+}
+
 bool counts_in_full(const Selection& selection) {
-  return selection.presence != Presence::absent;
+  return selection.presence != Presence::absent && !is_side_rule(selection);
 }
 
 std::string consumer_phrase(const Selection& selection) {
-  if (selection.presence == Presence::present && !selection.presence_note.empty()) {
+  if (!is_side_rule(selection) && selection.presence == Presence::present && !selection.presence_note.empty()) {
     return selection.presence_note;
   }
   const Policy* policy = find_policy(selection.policy);

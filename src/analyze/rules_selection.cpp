@@ -27,6 +27,7 @@ std::vector<const Selection*> scanning_rows(const Observations& seen) {
     if (policy != nullptr && policy->scans_addresses) out.push_back(&selection);
   }
   const auto rank = [](const Selection* selection) {
+    if (is_side_rule(*selection)) return 2;
     if (selection->presence == Presence::present) return 0;
     return selection->presence == Presence::unknown ? 1 : 2;
   };
@@ -46,6 +47,8 @@ std::vector<std::string> upgrades(const std::vector<const Selection*>& rows) {
   std::vector<std::string> out;
   for (const Selection* row : rows) {
     if (counts_in_full(*rows.front()) && !counts_in_full(*row)) continue;
+    // No release has mended a side rule: the one for the main rule is no remedy.
+    if (is_side_rule(*row)) continue;
     std::string fixed = fixed_release(consumer_of(*row));
     if (fixed.empty() || std::find(out.begin(), out.end(), fixed) != out.end()) continue;
     out.push_back(std::move(fixed));
