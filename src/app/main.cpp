@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -8,6 +9,7 @@
 
 #include "cudart_doctor/app/log.hpp"
 #include "cudart_doctor/app/run.hpp"
+#include "cudart_doctor/render/render.hpp"
 #include "cudart_doctor/sys/output_file.hpp"
 #include "cudart_doctor/sys/self_child.hpp"
 
@@ -25,7 +27,22 @@ bool colour_by_itself() {
   return ::isatty(STDOUT_FILENO) == 1 && !dumb && !is_set("NO_COLOR");
 }
 
+/// Descriptors 0 to 2 that the caller closed are taken, or the next file opened would get such a
+/// number and be written to. Opened for reading only: a write to stdout still fails.
+void take_standard_descriptors() {
+  int fd = 0;
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDONLY);
+  if (fd > STDERR_FILENO) ::close(fd);
+}
+
 int print(const cudart_doctor::Immediate& immediate) {
+  if (immediate.format == cudart_doctor::Format::json) {
+    // The first line; behind it comes advice for people.
+    const cudart_doctor::Error error{cudart_doctor::ErrorKind::usage,
+                                     immediate.text.substr(0, immediate.text.find('\n')), 0};
+    (void)cudart_doctor::write_all(
+        STDOUT_FILENO, cudart_doctor::render_error_json(error, immediate.exit_code));
+  }
   const int fd = immediate.to_stderr ? STDERR_FILENO : STDOUT_FILENO;
   const auto written = cudart_doctor::write_all(fd, immediate.text);
   return written || immediate.exit_code != 0 ? immediate.exit_code : 2;
@@ -36,6 +53,7 @@ int print(const cudart_doctor::Immediate& immediate) {
 int main(int argc, char** argv) {
   using namespace cudart_doctor;
   if (argc > 1 && std::string_view(argv[1]) == kSelfTargetArgument) return self_target_main();
+  take_standard_descriptors();
   // A reader that closes the pipe is no reason to die noisily.
   std::signal(SIGPIPE, SIG_IGN);
   const auto parsed = parse_options(argc, argv);

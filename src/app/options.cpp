@@ -1,12 +1,14 @@
 #include "cudart_doctor/app/options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <array>
-#include <map>
+#include <cmath>
+#include <span>
 #include <sstream>
+#include <string_view>
 
 #include "cudart_doctor/analyze/policy.hpp"
 #include "cudart_doctor/app/exit_code.hpp"
+#include "cudart_doctor/base/text.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -34,6 +36,35 @@ std::string check_policy(const std::string& id) {
              : "unknown policy '" + id + "'; `cudart-doctor policies` lists them";
 }
 
+struct NamedValue {
+  std::string_view name;
+  int value = 0;
+};
+
+/// Turns a name into its enumerator; CLI11's own check would not say which names there are.
+CLI::Validator one_of(std::vector<NamedValue> values) {
+  return {[values = std::move(values)](std::string& text) -> std::string {
+            std::string names;
+            for (const NamedValue& each : values) {
+              if (each.name == text) {
+                text = std::to_string(each.value);
+                return {};
+              }
+              names.append(names.empty() ? "" : ", ").append(each.name);
+            }
+            return "'" + text + "' is none of " + names;
+          },
+          ""};
+}
+
+/// CLI11's range check lets NaN pass.
+std::string check_number(const std::string& text) {
+  double value = 0;
+  return CLI::detail::lexical_cast(text, value) && std::isfinite(value)
+             ? std::string()
+             : "'" + text + "' is no number";
+}
+
 void add_target(CLI::App& app, Options& options) {
   auto* pid = app.add_option("--pid", options.pid, "Inspect this running process")
                   ->check(CLI::Range(std::int64_t{1}, std::int64_t{INT32_MAX}))
@@ -57,18 +88,8 @@ void add_target(CLI::App& app, Options& options) {
 }
 
 void add_report(CLI::App& app, Options& options) {
-  static const std::map<std::string, Format> kFormats{{"text", Format::text},
-                                                      {"json", Format::json}};
-  static const std::map<std::string, Severity> kSeverities{{"info", Severity::info},
-                                                           {"warning", Severity::warning},
-                                                           {"error", Severity::error},
-                                                           {"critical", Severity::critical}};
-  static const std::map<std::string, ColorChoice> kColors{{"auto", ColorChoice::automatic},
-                                                          {"always", ColorChoice::always},
-                                                          {"never", ColorChoice::never}};
   auto* format = app.add_option("--format", options.format, "Report format: text or json")
-                     ->transform(CLI::Transformer(kFormats).description(""))
-                     ->check(CLI::IsMember({Format::text, Format::json}).description(""))
+                     ->transform(one_of({{"text", int(Format::text)}, {"json", int(Format::json)}}))
                      ->type_name("text|json");
   app.add_flag_callback(
          "--json", [&options] { options.format = Format::json; }, "Short for --format json")
@@ -80,18 +101,18 @@ void add_report(CLI::App& app, Options& options) {
       ->type_name("ID");
   app.add_option("--fail-on", options.fail_on,
                  "Lowest severity that gives exit code 1 (default: error)")
-      ->transform(CLI::Transformer(kSeverities).description(""))
-      ->check(
-          CLI::IsMember({Severity::info, Severity::warning, Severity::error, Severity::critical})
-              .description(""))
+      ->transform(one_of({{"info", int(Severity::info)},
+                          {"warning", int(Severity::warning)},
+                          {"error", int(Severity::error)},
+                          {"critical", int(Severity::critical)}}))
       ->type_name("info|warning|error|critical");
   app.add_flag_callback(
       "--deep", [&options] { options.depth = ScanDepth::deep; },
       "Search every mapped library for a static runtime");
   app.add_option("--color", options.color, "Colours: auto, always or never")
-      ->transform(CLI::Transformer(kColors).description(""))
-      ->check(CLI::IsMember({ColorChoice::automatic, ColorChoice::always, ColorChoice::never})
-                  .description(""))
+      ->transform(one_of({{"auto", int(ColorChoice::automatic)},
+                          {"always", int(ColorChoice::always)},
+                          {"never", int(ColorChoice::never)}}))
       ->type_name("auto|always|never");
   app.add_flag("-v,--verbose", options.verbose, "Every rule, step and piece of evidence");
 }
@@ -103,6 +124,7 @@ void add_running(CLI::App& app, Options& options) {
            options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
          },
          "Seconds until the inspection is given up (default: 30)")
+      ->check(CLI::Validator(check_number, ""))
       ->check(CLI::Range(0.1, 86400.0))
       ->type_name("SECONDS");
   app.add_option("--log-level", options.log_level, "Messages on stderr (default: warn)")
@@ -111,6 +133,17 @@ void add_running(CLI::App& app, Options& options) {
   app.add_flag_callback(
       "--json-schema", [&options] { options.command = Command::json_schema; },
       "Print the JSON Schema of the JSON report and exit");
+}
+
+/// The format that a command line asks for which could not be parsed.
+Format asked_format(std::span<const char* const> arguments) {
+  std::string_view before;
+  for (const std::string_view argument : arguments) {
+    if (argument == "--json" || argument == "--format=json") return Format::json;
+    if (before == "--format" && argument == "json") return Format::json;
+    before = argument;
+  }
+  return Format::text;
 }
 
 }  // namespace
@@ -138,15 +171,17 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     std::ostringstream out;
-    std::ostringstream err;
-    const int code = app.exit(error, out, err);
+    std::ostringstream ignored;
+    const int code = app.exit(error, out, ignored);
     if (code == 0) return Immediate{out.str(), false, kExitOk};
-    return Immediate{err.str(), true, kExitUsage};
+    return Immediate{escape_foreign(error.what()) + "\nRun with --help for more information.\n",
+                     true, kExitUsage, asked_format({argv, argv + argc})};
   }
   if (snapshot->parsed()) {
     options.command = Command::snapshot;
     if (!options.from.empty()) {
-      return Immediate{"snapshot: --from is a snapshot already\n", true, kExitUsage};
+      return Immediate{"snapshot: --from is a snapshot already\n", true, kExitUsage,
+                       options.format};
     }
   }
   if (policies->parsed()) options.command = Command::policies;

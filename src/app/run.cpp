@@ -75,9 +75,7 @@ WorkResult failed(const Options& options, const Error& error) {
   WorkResult result;
   result.code = exit_code_for(error.kind);
   result.message = error.message;
-  if (options.format == Format::json && options.command == Command::inspect) {
-    result.output = render_error_json(error, result.code);
-  }
+  if (options.format == Format::json) result.output = render_error_json(error, result.code);
   return result;
 }
 
@@ -111,7 +109,7 @@ WorkResult work(const Options& options, const World& world, const std::set<std::
   if (!snapshot) return failed(options, snapshot.error());
   if (options.command == Command::snapshot) {
     progress.set("write the snapshot", options.directory);
-    const auto written = write_bundle(*snapshot, options.directory);
+    const auto written = write_bundle(redacted(std::move(*snapshot)), options.directory);
     return written ? WorkResult{} : failed(options, written.error());
   }
   progress.set("judge", {});

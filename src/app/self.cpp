@@ -36,8 +36,9 @@ Result<Snapshot> capture_child(const SelfChild& child, CaptureOptions options,
 Result<void> check_loads(const SelfChild& child) {
   for (const SelfLoad& load : child.loads()) {
     if (load.loaded) continue;
-    return fail(ErrorKind::usage,
-                "--load " + escape_foreign(load.name) + ": " + escape_foreign(load.error));
+    // The loader's text begins with the file, unless one that it needs is missing.
+    const std::string name = load.error.starts_with(load.name) ? "" : load.name + ": ";
+    return fail(ErrorKind::usage, "--load " + escape_foreign(name + load.error));
   }
   return {};
 }
@@ -52,8 +53,13 @@ std::string names_of(const std::vector<SelfLoad>& tries) {
 
 Result<Snapshot> capture_self(const SelfRequest& request, const CaptureOptions& options,
                               const CaptureRules& rules) {
-  if (options.progress) options.progress("open libraries in a fresh child", {});
-  auto child = start_self_child({.load = request.load});
+  SelfChildOptions how;
+  how.load = request.load;
+  // No path for the supervisor: what was asked for is not to be left out at another try.
+  how.opening = [&options](const std::string& name) {
+    if (options.progress) options.progress("open " + escape_foreign(name) + " in a child", {});
+  };
+  auto child = start_self_child(how);
   if (!child) return tl::unexpected(child.error());
   if (const auto checked = check_loads(*child); !checked) return tl::unexpected(checked.error());
   std::vector<std::string> notes;
@@ -68,7 +74,7 @@ Result<Snapshot> capture_self(const SelfRequest& request, const CaptureOptions& 
     notes.push_back("the loader finds none of " + names_of(child->runtime_tries()));
     const auto installed = installed_runtimes(*snapshot);
     if (installed.size() == 1) {
-      if (options.progress) options.progress("open in the child", installed.front());
+      how.opening(installed.front());
       const auto opened = child->open(installed.front());
       if (!opened) return tl::unexpected(opened.error());
       notes.push_back((opened->loaded ? "opened the one installed in the Python environment: "

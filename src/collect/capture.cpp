@@ -195,7 +195,11 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   snapshot.process = std::move(*facts);
 
   auto files = TargetFiles::open(*process);
-  if (!files) return tl::unexpected(files.error());
+  if (!files) {
+    // Of a process that is ending the root goes first; what is told is the end.
+    auto there = check_still_there(*root, snapshot.process);
+    return tl::unexpected(there ? files.error() : there.error());
+  }
   if (!files->note().empty()) snapshot.capture.notes.push_back(files->note());
   const CaptureContext context{options, rules, *process, *files};
   if (const std::string exe = process->shown("exe"); !context.is_skipped(exe)) {

@@ -53,6 +53,8 @@ StatusFile parse_status(std::string_view text) {
     } else if (key == "State") {
       const std::string_view state = trim(value);
       if (!state.empty()) status.state = state.front();
+    } else if (key == "Tgid") {
+      status.process_id = to_pid(trim(value));
     } else if (key == "Uid") {
       status.uid = first_u32(value);
     } else if (key == "Gid") {

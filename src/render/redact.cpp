@@ -6,6 +6,7 @@
 #include <array>
 
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/render/render.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -86,6 +87,18 @@ std::vector<std::string> redact_arguments(const std::vector<std::string>& argume
     out.push_back(std::move(kept));
   }
   return out;
+}
+
+Snapshot redacted(Snapshot snapshot) {
+  if (auto* command_line = snapshot.process.command_line.get()) {
+    *command_line = redact_arguments(*command_line);
+  }
+  if (auto* environment = snapshot.environment.get()) {
+    for (auto& [name, value] : environment->variables) {
+      if (!is_reported_variable(name) || is_secret_name(name)) value = kRedacted;
+    }
+  }
+  return snapshot;
 }
 
 }  // namespace cudart_doctor

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "cudart_doctor/base/text.hpp"
@@ -29,24 +30,65 @@ Result<void> write_opened(const std::string& path, int flags, std::string_view b
   return {};
 }
 
-/// A file of this process's own beside `path`: rename only replaces within one file system.
-std::string temporary_beside(const std::string& path) {
-  return path + ".tmp." + std::to_string(::getpid());
+/// The mode that open() would have given a new file.
+mode_t usual_mode() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return 0666 & ~mask;
 }
 
-Result<void> replace_file(const std::string& path, std::string_view bytes) {
-  const std::string temporary = temporary_beside(path);
-  const auto written = write_opened(temporary, O_CREAT | O_EXCL | O_NOFOLLOW, bytes);
+/// Owner and mode of the file that is to be replaced. Who may not give files away keeps them.
+void take_over(int fd, const struct stat& old) {
+  if (::fchown(fd, old.st_uid, old.st_gid) != 0 && ::fchown(fd, uid_t(-1), old.st_gid) != 0) {
+    ::fchmod(fd, old.st_mode & 0777U);
+    return;
+  }
+  ::fchmod(fd, old.st_mode & 07777U);
+}
+
+/// Whether `error` says that no file may be made in the folder: a file in it may still be writable
+/// (a container's termination log, for a user who is not root).
+bool is_closed_folder(int error) { return error == EACCES || error == EPERM || error == EROFS; }
+
+/// Writes a new file beside `path` and renames it: rename only replaces within one file system.
+/// `old` is the file there now, or nullptr.
+Result<void> replace_file(const std::string& path, const struct stat* old,
+                          std::string_view bytes) {
+  // A name that does not depend on path's: that may be as long as names can be.
+  std::string temporary = path.substr(0, path.rfind('/') + 1) + ".cudart-doctor.XXXXXX";
+  const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd.valid()) {
+    const int error = errno;
+    if (old != nullptr && is_closed_folder(error)) return write_opened(path, O_TRUNC, bytes);
+    return cannot_write(path, error);
+  }
+  const auto written = write_all(fd.get(), bytes);
   if (!written) {
-    if (written.error().sys_errno != EEXIST) ::unlink(temporary.c_str());
+    ::unlink(temporary.c_str());
     return cannot_write(path, written.error().sys_errno);
+  }
+  if (old != nullptr) {
+    take_over(fd.get(), *old);
+  } else {
+    ::fchmod(fd.get(), usual_mode());
   }
   if (::rename(temporary.c_str(), path.c_str()) == 0) return {};
   const int error = errno;
   ::unlink(temporary.c_str());
-  // A bind-mounted file cannot be renamed over; it can be written.
-  if (error == EBUSY) return write_opened(path, O_TRUNC, bytes);
+  // A bind-mounted file cannot be renamed over; nor can, in a sticky folder, another user's.
+  if (error == EBUSY || (old != nullptr && is_closed_folder(error))) {
+    return write_opened(path, O_TRUNC, bytes);
+  }
   return cannot_write(path, error);
+}
+
+/// `path` with its links followed, so that a link stays one and its target is replaced.
+std::string followed(const std::string& path) {
+  char* const real = ::realpath(path.c_str(), nullptr);
+  if (real == nullptr) return path;
+  std::string out(real);
+  std::free(real);
+  return out;
 }
 
 }  // namespace
@@ -75,8 +117,11 @@ Result<void> write_output(const std::string& path, std::string_view bytes) {
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return cannot_write(path, EISDIR);
     if (!S_ISREG(status.st_mode)) return write_opened(path, 0, bytes);
+    return replace_file(followed(path), &status, bytes);
   }
-  return replace_file(path, bytes);
+  // A link to nothing: the file is made where it leads.
+  if (::lstat(path.c_str(), &status) == 0) return write_opened(path, O_CREAT | O_TRUNC, bytes);
+  return replace_file(path, nullptr, bytes);
 }
 
 }  // namespace cudart_doctor

@@ -184,11 +184,13 @@ Result<SelfChild> start_self_child(const SelfChildOptions& options) {
   commands->first.reset();
   replies->second.reset();
   for (const auto& name : options.load) {
+    if (options.opening) options.opening(name);
     auto load = child.open(name);
     if (!load) return tl::unexpected(load.error());
     child.loads_.push_back(std::move(*load));
   }
   for (const std::string& name : names_in_search_order()) {
+    if (options.opening) options.opening(name);
     auto load = child.open(name);
     if (!load) return tl::unexpected(load.error());
     child.runtime_tries_.push_back(std::move(*load));

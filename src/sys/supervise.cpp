@@ -31,7 +31,7 @@ struct SharedStep {
   std::atomic<std::uint32_t> sequence{0};
   std::uint32_t stage_size = 0;
   std::uint32_t path_size = 0;
-  std::array<char, 128> stage{};
+  std::array<char, 1024> stage{};
   std::array<char, 4096> path{};
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);

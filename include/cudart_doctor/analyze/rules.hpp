@@ -53,8 +53,11 @@ void append_findings(std::vector<Finding>& to, std::vector<Finding> more);
 /// True for loaded candidates that a consumer could take for a runtime and that are none.
 bool is_look_alike(const Candidate& candidate);
 
+/// True for a rule that a consumer has beside its main one, for an experimental part that few use.
+bool is_side_rule(const Selection& selection);
+
 /// True where a scanning rule's answer may raise a finding at full severity: its consumer is in
-/// the target in this vintage, or cannot be excluded.
+/// the target in this vintage, or cannot be excluded, and it is the consumer's main rule.
 bool counts_in_full(const Selection& selection);
 
 /// "FlashInfer 0.6.14" where the rule's vintage is installed, else the row's title ("FlashInfer up

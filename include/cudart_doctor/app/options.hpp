@@ -41,6 +41,7 @@ struct Immediate {
   std::string text;
   bool to_stderr = false;
   int exit_code = 0;
+  Format format = Format::text;  ///< A usage error: what was asked for on stdout.
 };
 
 /// Parses argv. Usage errors come back as Immediate with exit code 2.

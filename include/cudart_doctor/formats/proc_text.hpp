@@ -25,6 +25,7 @@ bool addresses_ascend(const MapsTable& maps);
 
 struct StatusFile {
   std::string name;
+  std::optional<std::int64_t> process_id;  ///< Tgid: of a thread its process, else itself.
   std::optional<std::uint32_t> uid;   ///< Real.
   std::optional<std::uint32_t> gid;
   std::vector<std::int64_t> ns_pids;  ///< NSpid, outermost first.

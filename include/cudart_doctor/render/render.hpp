@@ -16,6 +16,10 @@ struct TextOptions {
   bool verbose = false;  ///< Steps of every selection, evidence of every candidate.
 };
 
+/// `snapshot` without what must not leave the machine: values of options named like secrets, and
+/// of all variables that no report shows. A report of it is the same, byte for byte.
+Snapshot redacted(Snapshot snapshot);
+
 /// The report for an 80-column terminal: answer, evidence, remedy, what was not seen.
 std::string render_text(const Report& report, const TextOptions& options);
 

@@ -9,9 +9,10 @@
 namespace cudart_doctor {
 
 /// Writes `bytes` to `path`; "-" is stdout. A regular file is replaced by atomic rename, so that a
-/// reader never sees half a report and a full disk leaves the old one; devices, pipes and mount
-/// points (a container's termination log is one) are written in place. A reader that closed the
-/// pipe is no error. Errors: usage, naming the path.
+/// reader never sees half a report and a full disk leaves the old one; its mode, and where allowed
+/// its owner, stay, and a link to it stays a link. Devices, pipes, mount points (a container's
+/// termination log is one) and files in a folder where none may be made are written in place. A
+/// reader that closed the pipe is no error. Errors: usage, naming the path.
 Result<void> write_output(const std::string& path, std::string_view bytes);
 
 /// Writes all of `bytes` to a descriptor; EINTR is retried. Errors: io with errno.

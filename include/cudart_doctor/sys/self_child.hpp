@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,7 @@ struct SelfChildOptions {
   std::vector<std::string> load;              ///< --load LIB, in order.
   std::chrono::milliseconds deadline{10000};  ///< For each dlopen.
   std::string executable = "/proc/self/exe";
+  std::function<void(const std::string& name)> opening;  ///< Called before each dlopen.
 };
 
 /// How one dlopen in the child ended.

@@ -10,10 +10,11 @@ using namespace std::string_literals;
 
 TEST_CASE("status gives real ids, threads and the pid in every namespace") {
   const auto status = parse_status(
-      "Name:\tsglang::schedul\nUmask:\t0022\nState:\tS (sleeping)\nPid:\t4121\n"
+      "Name:\tsglang::schedul\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t4120\nPid:\t4121\n"
       "Uid:\t1000\t1001\t1002\t1003\nGid:\t100\t101\t102\t103\nNSpid:\t4121\t17\t1\nThreads:\t213\n");
   CHECK(status.name == "sglang::schedul");
   CHECK(status.state == 'S');
+  CHECK(status.process_id == 4120);
   CHECK(status.uid == 1000U);
   CHECK(status.gid == 100U);
   CHECK(status.ns_pids == std::vector<std::int64_t>{4121, 17, 1});

@@ -42,6 +42,9 @@ class Walker {
       const std::string name = node["$ref"].get<std::string>().substr(8);  // "#/$defs/"
       visited.insert(name);
       walk(schema()["$defs"].at(name), value, where);
+    } else if (node.contains("oneOf")) {
+      // The report, or the document of a run without one.
+      walk(node["oneOf"][value.contains("error") ? 1 : 0], value, where);
     } else if (node.contains("anyOf")) {
       if (!value.is_null()) walk(node["anyOf"][0], value, where);
     } else if (value.is_object()) {
@@ -144,6 +147,8 @@ TEST_CASE("schema and output have the same keys at every level, all of them requ
   for (const auto& [name, report] : all_reports()) {
     walker.walk(schema(), json_of(report), name);
   }
+  walker.walk(schema(), Json::parse(render_error_json({ErrorKind::gone, "it ended", 0}, 3)),
+              "failure");
   CHECK(walker.visited == keys_of(schema()["$defs"]));
 }
 
@@ -159,6 +164,17 @@ TEST_CASE("every value of every enumeration is in the schema, and no other") {
     CHECK(seen.size() == static_cast<std::size_t>(row.count));
     CHECK(seen == texts_of(schema().at(Json::json_pointer(row.schema_pointer))["enum"]));
   }
+}
+
+TEST_CASE("every kind of failure is in the schema, and no other") {
+  std::set<std::string> seen;
+  for (int i = 0; i < count_to(ErrorKind::unsupported); ++i) {
+    const Error error{static_cast<ErrorKind>(i), "message", 0};
+    seen.insert(Json::parse(render_error_json(error, 3))["error"]["kind"].get<std::string>());
+  }
+  CHECK(seen.size() == static_cast<std::size_t>(count_to(ErrorKind::unsupported)));
+  const Json& failure = schema()["$defs"]["failure"]["properties"]["error"]["properties"];
+  CHECK(seen == texts_of(failure["kind"]["enum"]));
 }
 
 TEST_CASE("every result of a rule is in the schema, and no other") {

@@ -1,8 +1,12 @@
 #include "render/redact.hpp"
 
+#include "cudart_doctor/render/render.hpp"
+
 #include "support/catch.hpp"
+#include "support/report_builder.hpp"
 
 using namespace cudart_doctor;
+using namespace cudart_doctor::testing;
 
 TEST_CASE("names of secrets are known by their words, not by substrings") {
   for (const char* name : {"NVIDIA_API_KEY", "--hf-token", "--api-key", "HF_TOKEN", "--password",
@@ -39,4 +43,19 @@ TEST_CASE("only variables that bear on CUDA are reported") {
     INFO(name);
     CHECK_FALSE(is_reported_variable(name));
   }
+}
+
+TEST_CASE("what is kept of a process holds no secret, and gives the same report") {
+  Report report = critical_report();
+  report.snapshot.process.command_line =
+      Fact<std::vector<std::string>>::known({"vllm", "serve", "--api-key", "k1"});
+  auto& variables = report.snapshot.environment.get()->variables;
+  variables = {{"HF_HOME", "private"}, {"NVIDIA_API_KEY", "private"}, {"CUDA_HOME", "/c"}};
+  const std::string before = render_json(report);
+  report.snapshot = redacted(std::move(report.snapshot));
+  CHECK(render_json(report) == before);
+  CHECK(variables.at(0).second == kRedacted);
+  CHECK(variables.at(1).second == kRedacted);
+  CHECK(variables.at(2).second == "/c");
+  CHECK(report.snapshot.process.command_line.get()->back() == kRedacted);
 }
