@@ -130,6 +130,20 @@ std::string loader_name(const Snapshot& snapshot, std::size_t object) {
   return snapshot.objects[object].path();
 }
 
+std::vector<std::string_view> loader_names(const Snapshot& snapshot) {
+  std::vector<std::string_view> names(snapshot.objects.size());
+  if (const LinkNamespace* base = base_link_map(snapshot)) {
+    for (const LinkEntry& entry : base->entries) {
+      const auto object = object_of_entry(snapshot, entry);
+      if (object && names[*object].empty()) names[*object] = entry.name;
+    }
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty()) names[i] = snapshot.objects[i].path();
+  }
+  return names;
+}
+
 MissingNames missing_in_object(const Snapshot& snapshot, std::size_t object,
                                std::span<const std::string_view> names) {
   MissingNames missing;
