@@ -5,6 +5,10 @@
 
 namespace cudart_doctor {
 
+BlockCache::BlockCache(ByteSource& source) : source_(&source) {
+  if (const auto size = source.size(); size && *size <= kReadWhole) block_size_ = kReadWhole;
+}
+
 std::size_t BlockCache::read_direct(std::uint64_t offset, std::span<std::byte> out) {
   std::size_t done = 0;
   while (done < out.size()) {
@@ -29,14 +33,14 @@ const BlockCache::Block* BlockCache::block_at(std::uint64_t index) {
   Block* block = nullptr;
   if (filled_ < kBlocks) {
     block = &blocks_[filled_++];
-    block->bytes = std::make_unique_for_overwrite<std::byte[]>(kBlockSize);
+    block->bytes = std::make_unique_for_overwrite<std::byte[]>(block_size_);
   } else {
     block = &*std::min_element(blocks_.begin(), blocks_.end(), [](const auto& a, const auto& b) {
       return a.used_at < b.used_at;
     });
   }
   // A block of process memory may begin or end in a hole: what is there counts, no error.
-  const auto count = source_->read_at(index * kBlockSize, {block->bytes.get(), kBlockSize});
+  const auto count = source_->read_at(index * block_size_, {block->bytes.get(), block_size_});
   block->index = index;
   block->size = count.value_or(0);
   block->used_at = clock_;
@@ -45,12 +49,12 @@ const BlockCache::Block* BlockCache::block_at(std::uint64_t index) {
 
 std::size_t BlockCache::read(std::uint64_t offset, std::span<std::byte> out) {
   if (offset > UINT64_MAX - out.size()) return 0;
-  if (out.size() >= 2 * kBlockSize) return read_direct(offset, out);
+  if (out.size() >= 2 * block_size_) return read_direct(offset, out);
   std::size_t done = 0;
   while (done < out.size()) {
     const std::uint64_t at = offset + done;
-    const Block* const block = block_at(at / kBlockSize);
-    const auto skip = static_cast<std::size_t>(at % kBlockSize);
+    const Block* const block = block_at(at / block_size_);
+    const auto skip = static_cast<std::size_t>(at % block_size_);
     if (skip >= block->size) break;
     const std::size_t count = std::min(out.size() - done, block->size - skip);
     std::memcpy(out.data() + done, block->bytes.get() + skip, count);
