@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-namespace cudart_doctor {
+#include "cudart_doctor/base/checked.hpp"
 
-BlockCache::BlockCache(ByteSource& source) : source_(&source) {
-  if (const auto size = source.size(); size && *size <= kReadWhole) block_size_ = kReadWhole;
-}
+namespace cudart_doctor {
 
 std::size_t BlockCache::read_direct(std::uint64_t offset, std::span<std::byte> out) {
   std::size_t done = 0;
@@ -33,14 +31,14 @@ const BlockCache::Block* BlockCache::block_at(std::uint64_t index) {
   Block* block = nullptr;
   if (filled_ < kBlocks) {
     block = &blocks_[filled_++];
-    block->bytes = std::make_unique_for_overwrite<std::byte[]>(block_size_);
+    block->bytes = std::make_unique_for_overwrite<std::byte[]>(kBlockSize);
   } else {
     block = &*std::min_element(blocks_.begin(), blocks_.end(), [](const auto& a, const auto& b) {
       return a.used_at < b.used_at;
     });
   }
   // A block of process memory may begin or end in a hole: what is there counts, no error.
-  const auto count = source_->read_at(index * block_size_, {block->bytes.get(), block_size_});
+  const auto count = source_->read_at(index * kBlockSize, {block->bytes.get(), kBlockSize});
   block->index = index;
   block->size = count.value_or(0);
   block->used_at = clock_;
@@ -49,12 +47,16 @@ const BlockCache::Block* BlockCache::block_at(std::uint64_t index) {
 
 std::size_t BlockCache::read(std::uint64_t offset, std::span<std::byte> out) {
   if (offset > UINT64_MAX - out.size()) return 0;
-  if (out.size() >= 2 * block_size_) return read_direct(offset, out);
+  if (fits(offset, out.size(), head_.size())) {
+    if (!out.empty()) std::memcpy(out.data(), head_.data() + offset, out.size());
+    return out.size();
+  }
+  if (out.size() >= 2 * kBlockSize) return read_direct(offset, out);
   std::size_t done = 0;
   while (done < out.size()) {
     const std::uint64_t at = offset + done;
-    const Block* const block = block_at(at / block_size_);
-    const auto skip = static_cast<std::size_t>(at % block_size_);
+    const Block* const block = block_at(at / kBlockSize);
+    const auto skip = static_cast<std::size_t>(at % kBlockSize);
     if (skip >= block->size) break;
     const std::size_t count = std::min(out.size() - done, block->size - skip);
     std::memcpy(out.data() + done, block->bytes.get() + skip, count);

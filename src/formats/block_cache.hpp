@@ -15,7 +15,7 @@ namespace cudart_doctor {
 
 class BlockCache {
  public:
-  explicit BlockCache(ByteSource& source);
+  explicit BlockCache(ByteSource& source) : source_(&source), head_(source.head()) {}
 
   /// Reads up to out.size() bytes at `offset`; short where the source ends or refuses. The first
   /// refusal is kept in `error()`.
@@ -26,7 +26,6 @@ class BlockCache {
 
  private:
   static constexpr std::size_t kBlockSize = 16 * 1024;
-  static constexpr std::size_t kReadWhole = 32 * 1024;  ///< A file up to this size is one block.
   static constexpr std::size_t kBlocks = 8;
 
   struct Block {
@@ -40,7 +39,7 @@ class BlockCache {
   const Block* block_at(std::uint64_t index);
 
   ByteSource* source_;
-  std::size_t block_size_ = kBlockSize;
+  std::span<const std::byte> head_;
   std::array<Block, kBlocks> blocks_;
   std::size_t filled_ = 0;
   std::uint64_t clock_ = 0;
