@@ -1,6 +1,7 @@
 #include "consumer_presence.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,8 +13,9 @@
 namespace cudart_doctor {
 namespace {
 
-bool is_object_of(const KnownConsumer& known, std::string_view path, const PythonFacts& python) {
-  if (const auto site = split_site_path(path, python)) {
+bool is_object_of(const KnownConsumer& known, std::string_view path,
+                  const std::optional<SitePath>& site) {
+  if (site) {
     return std::any_of(known.folders.begin(), known.folders.end(), [&](std::string_view folder) {
       return !folder.empty() && site->rest.starts_with(folder);
     });
@@ -21,7 +23,7 @@ bool is_object_of(const KnownConsumer& known, std::string_view path, const Pytho
   // Kernels that FlashInfer compiled on this machine.
   if (known.id == "flashinfer" && path.find("/.cache/flashinfer/") != std::string_view::npos)
     return true;
-  return is_extension_in(path, known.module);
+  return extension_folder(path) == known.module;
 }
 
 bool is_module(std::string_view text, std::string_view module) {
@@ -46,18 +48,24 @@ std::string_view script_of(std::span<const std::string> arguments) {
 
 }  // namespace
 
-bool is_extension_in(std::string_view path, std::string_view module) {
+std::string_view extension_folder(std::string_view path) {
   const std::string_view base = base_name(path);
   const bool extension = base.find(".abi3.so") != std::string_view::npos ||
                          base.find(".cpython-") != std::string_view::npos;
-  return extension && base_name(dir_name(path)) == module;
+  return extension ? base_name(dir_name(path)) : std::string_view{};
 }
 
-const LoadedObject* find_mapped(const KnownConsumer& known, const Snapshot& snapshot) {
+std::vector<const LoadedObject*> find_mapped(std::span<const KnownConsumer> known,
+                                             const Snapshot& snapshot) {
+  std::vector<const LoadedObject*> found(known.size(), nullptr);
   for (const LoadedObject& object : snapshot.objects) {
-    if (object.executable && is_object_of(known, object.path(), snapshot.python)) return &object;
+    if (!object.executable) continue;
+    const auto site = split_site_path(object.path(), snapshot.python);
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (found[i] == nullptr && is_object_of(known[i], object.path(), site)) found[i] = &object;
+    }
   }
-  return nullptr;
+  return found;
 }
 
 const LoadedObject* find_front_end(const Snapshot& snapshot) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "cudart_doctor/model/snapshot.hpp"
 
@@ -21,12 +23,13 @@ struct KnownConsumer {
   std::array<std::string_view, 2> sources;
 };
 
-/// Whether `path` is an extension module directly in a folder called `module`. A checkout's name
-/// says nothing: /home/u/vllm/venv holds every other package too.
-bool is_extension_in(std::string_view path, std::string_view module);
+/// The name of the folder directly around an extension module; empty for other files. A checkout's
+/// name says nothing: /home/u/vllm/venv holds every other package too.
+std::string_view extension_folder(std::string_view path);
 
-/// The first loaded object that belongs to the consumer; nullptr when there is none.
-const LoadedObject* find_mapped(const KnownConsumer& known, const Snapshot& snapshot);
+/// For each consumer the first loaded object that belongs to it; nullptr where there is none.
+std::vector<const LoadedObject*> find_mapped(std::span<const KnownConsumer> known,
+                                             const Snapshot& snapshot);
 
 /// The first object with cuDNN's front end compiled in, whatever package it is of
 /// (TransformerEngine has a copy): by its texts.

@@ -59,17 +59,23 @@ std::string tail(std::string_view path) {
   return "..." + shown(path.substr(before));
 }
 
-/// Directories that may hold the packages: the Python path, and checkouts that objects come from.
-std::vector<std::string> package_roots(const Snapshot& snapshot) {
-  std::vector<std::string> roots = snapshot.python.site_directories;
-  for (const KnownConsumer& known : kKnown) {
-    const LoadedObject* object = find_mapped(known, snapshot);
+/// What is looked up once for all consumers.
+struct Seen {
+  std::vector<const LoadedObject*> mapped;  ///< One for each of kKnown, or nullptr.
+  /// Directories that may hold the packages: the Python path, and checkouts that objects come from.
+  std::vector<std::string> roots;
+};
+
+Seen look_around(const Snapshot& snapshot) {
+  Seen seen{find_mapped(kKnown, snapshot), snapshot.python.site_directories};
+  for (std::size_t i = 0; i < kKnown.size(); ++i) {
+    const LoadedObject* object = seen.mapped[i];
     if (object == nullptr || split_site_path(object->path(), snapshot.python)) continue;
-    if (is_extension_in(object->path(), known.module)) {
-      roots.emplace_back(dir_name(dir_name(object->path())));
+    if (extension_folder(object->path()) == kKnown[i].module) {
+      seen.roots.emplace_back(dir_name(dir_name(object->path())));
     }
   }
-  return roots;
+  return seen;
 }
 
 const std::string* known_text(const Snapshot& snapshot, const std::string& path) {
@@ -84,8 +90,9 @@ struct Source {
 };
 
 /// The first file on the Python path that defines the consumer's search.
-std::optional<Source> find_source(const KnownConsumer& known, const Snapshot& snapshot) {
-  for (const std::string& root : package_roots(snapshot)) {
+std::optional<Source> find_source(const KnownConsumer& known, const Snapshot& snapshot,
+                                  const std::vector<std::string>& roots) {
+  for (const std::string& root : roots) {
     for (std::string_view file : known.sources) {
       if (file.empty()) continue;
       const std::string path = root + "/" + std::string(file);
@@ -125,8 +132,9 @@ void read_front_end_vintage(Consumer& consumer, const LoadedObject& object) {
   consumer.vintage_from = "text of " + tail(object.path());
 }
 
-void fill_vintage(Consumer& consumer, const KnownConsumer& known, const Snapshot& snapshot) {
-  if (const auto source = find_source(known, snapshot)) {
+void fill_vintage(Consumer& consumer, const KnownConsumer& known, const Snapshot& snapshot,
+                  const std::optional<Source>& source) {
+  if (source) {
     consumer.vintage = vintage_of_text(known.id, {*source->search, *source->list});
     consumer.vintage_from =
         (consumer.vintage.empty() ? "unknown text of " : "text of ") + tail(source->path);
@@ -149,11 +157,12 @@ bool python_path_was_read(const Snapshot& snapshot) {
          !snapshot.python.site_directories.empty() && snapshot.python.unread_directories.empty();
 }
 
-Consumer look_for(const KnownConsumer& known, const Snapshot& snapshot) {
+Consumer look_for(std::size_t index, const Snapshot& snapshot, const Seen& seen) {
+  const KnownConsumer& known = kKnown[index];
   Consumer consumer;
   consumer.id = std::string(known.id);
   consumer.name = std::string(known.name);
-  if (const LoadedObject* object = find_mapped(known, snapshot)) {
+  if (const LoadedObject* object = seen.mapped[index]) {
     consumer.signs.push_back("mapped " + tail(object->path()));
   } else if (known.id == "cudnn-frontend") {
     if (const LoadedObject* front_end = find_front_end(snapshot)) {
@@ -165,7 +174,8 @@ Consumer look_for(const KnownConsumer& known, const Snapshot& snapshot) {
     consumer.signs.push_back(shown(distribution->name + "-" + distribution->version) +
                              ".dist-info");
   }
-  if (const auto source = find_source(known, snapshot)) {
+  const auto source = find_source(known, snapshot, seen.roots);
+  if (source) {
     consumer.signs.push_back("source " + tail(source->path));
   }
   if (is_in_command_line(known, snapshot)) consumer.signs.emplace_back("command line");
@@ -174,7 +184,7 @@ Consumer look_for(const KnownConsumer& known, const Snapshot& snapshot) {
     consumer.presence = Presence::present;
   else if (python_path_was_read(snapshot))
     consumer.presence = Presence::absent;
-  fill_vintage(consumer, known, snapshot);
+  fill_vintage(consumer, known, snapshot, source);
   return consumer;
 }
 
@@ -182,7 +192,7 @@ Consumer look_for(const KnownConsumer& known, const Snapshot& snapshot) {
 
 std::vector<DiskRequest> wanted_by_consumers(const Snapshot& snapshot) {
   std::set<DiskRequest> wanted;
-  for (const std::string& root : package_roots(snapshot)) {
+  for (const std::string& root : look_around(snapshot).roots) {
     for (const KnownConsumer& known : kKnown) {
       for (std::string_view file : known.sources) {
         if (file.empty()) continue;
@@ -194,9 +204,10 @@ std::vector<DiskRequest> wanted_by_consumers(const Snapshot& snapshot) {
 }
 
 std::vector<Consumer> find_consumers(const Snapshot& snapshot) {
+  const Seen seen = look_around(snapshot);
   std::vector<Consumer> consumers;
   consumers.reserve(kKnown.size());
-  for (const KnownConsumer& known : kKnown) consumers.push_back(look_for(known, snapshot));
+  for (std::size_t i = 0; i < kKnown.size(); ++i) consumers.push_back(look_for(i, snapshot, seen));
   return consumers;
 }
 

@@ -19,8 +19,10 @@ bool exports(const ElfFacts& elf, std::string_view name) {
   return std::binary_search(elf.exports.begin(), elf.exports.end(), name);
 }
 
-std::optional<std::size_t> find_by_soname(const Snapshot& snapshot, std::string_view soname) {
-  for (const std::size_t object : loaded_objects(snapshot)) {
+std::optional<std::size_t> find_by_soname(const Snapshot& snapshot,
+                                          const std::vector<std::size_t>& loaded,
+                                          std::string_view soname) {
+  for (const std::size_t object : loaded) {
     const std::string* own = soname_of(snapshot, object);
     if (own != nullptr && *own == soname) return object;
   }
@@ -29,12 +31,13 @@ std::optional<std::size_t> find_by_soname(const Snapshot& snapshot, std::string_
 
 /// The object and everything that it needs, breadth first, each once: the scope of its handle.
 std::vector<std::size_t> handle_scope(const Snapshot& snapshot, std::size_t object) {
+  const std::vector<std::size_t> loaded = loaded_objects(snapshot);
   std::vector<std::size_t> scope = {object};
   for (std::size_t i = 0; i < scope.size(); ++i) {
     const ElfFacts* elf = snapshot.objects[scope[i]].elf.get();
     if (elf == nullptr) continue;
     for (const std::string& needed : elf->needed) {
-      const auto found = find_by_soname(snapshot, needed);
+      const auto found = find_by_soname(snapshot, loaded, needed);
       if (found && std::find(scope.begin(), scope.end(), *found) == scope.end()) {
         scope.push_back(*found);
       }
@@ -78,6 +81,7 @@ bool is_loaded_in_base(const Snapshot& snapshot, std::size_t object) {
 
 std::vector<std::size_t> loaded_objects(const Snapshot& snapshot) {
   std::vector<std::size_t> loaded;
+  loaded.reserve(snapshot.objects.size());
   if (const LinkNamespace* base = base_link_map(snapshot)) {
     for (const LinkEntry& entry : base->entries) {
       if (const auto object = object_of_entry(snapshot, entry)) loaded.push_back(*object);
@@ -129,6 +133,20 @@ std::string loader_name(const Snapshot& snapshot, std::size_t object) {
     }
   }
   return snapshot.objects[object].path();
+}
+
+std::vector<std::string_view> loader_names(const Snapshot& snapshot) {
+  std::vector<std::string_view> names(snapshot.objects.size());
+  if (const LinkNamespace* base = base_link_map(snapshot)) {
+    for (const LinkEntry& entry : base->entries) {
+      const auto object = object_of_entry(snapshot, entry);
+      if (object && names[*object].empty()) names[*object] = entry.name;
+    }
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty()) names[i] = snapshot.objects[i].path();
+  }
+  return names;
 }
 
 MissingNames missing_in_object(const Snapshot& snapshot, std::size_t object,

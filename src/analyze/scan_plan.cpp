@@ -11,12 +11,13 @@
 namespace cudart_doctor {
 namespace {
 
-bool contains_lower(std::string_view text, std::string_view needle) {
+bool begins_lower(std::string_view text, std::string_view word) {
   const auto lower = [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   };
-  return std::search(text.begin(), text.end(), needle.begin(), needle.end(),
-                     [&](char a, char b) { return lower(a) == b; }) != text.end();
+  return text.size() >= word.size() &&
+         std::equal(word.begin(), word.end(), text.begin(),
+                    [&](char a, char b) { return a == lower(b); });
 }
 
 bool is_cuda_library(std::string_view soname) {
@@ -53,9 +54,25 @@ bool is_family_name(std::string_view path) {
 }  // namespace
 
 bool is_cuda_name(std::string_view path) {
-  const std::string_view base = base_name(path);
-  return contains_lower(base, "cudart") || contains_lower(base, "libcuda") ||
-         contains_lower(base, "nvrtc") || contains_lower(base, "nvidia-ml");
+  // Asked of every name in every directory: one pass, and most letters begin none of the words.
+  for (std::string_view rest = base_name(path); !rest.empty(); rest.remove_prefix(1)) {
+    switch (rest.front()) {
+      case 'c':
+      case 'C':
+        if (begins_lower(rest, "cudart")) return true;
+        break;
+      case 'l':
+      case 'L':
+        if (begins_lower(rest, "libcuda")) return true;
+        break;
+      case 'n':
+      case 'N':
+        if (begins_lower(rest, "nvrtc") || begins_lower(rest, "nvidia-ml")) return true;
+        break;
+      default: break;
+    }
+  }
+  return false;
 }
 
 ScanPlan plan_scan(const ElfFacts& elf, std::string_view path, ScanDepth depth) {

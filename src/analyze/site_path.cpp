@@ -72,6 +72,8 @@ std::optional<SitePath> split_site_path(std::string_view path, const PythonFacts
   for (const std::string& site : python.site_directories) {
     if (lies_in(path, site) && site.size() > longest.size()) longest = site;
   }
+  // Most paths hold neither mark: one search for their common, rare part tells.
+  if (path.find("-packages/") == std::string_view::npos && longest.empty()) return std::nullopt;
   for (std::string_view mark : {"/site-packages/", "/dist-packages/"}) {
     const std::size_t at = path.rfind(mark);
     if (at == std::string_view::npos) continue;

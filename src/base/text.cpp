@@ -51,6 +51,9 @@ bool must_escape(std::uint32_t code) {
   return code >= 0xE0000 && code <= 0xE007F;          // tags
 }
 
+/// Printable ASCII that stays as it is.
+bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '\\'; }
+
 void append_hex_byte(std::string& out, std::uint8_t byte) {
   out += "\\x";
   out += kHexDigits[byte >> 4U];
@@ -136,6 +139,11 @@ std::string escape_foreign(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && is_plain(text[plain])) ++plain;
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const Decoded decoded = decode_utf8(text);
     if (decoded.size == 0) {
       append_hex_byte(out, static_cast<std::uint8_t>(text.front()));

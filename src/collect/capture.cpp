@@ -25,8 +25,8 @@
 namespace cudart_doctor {
 namespace {
 
-// The loader's structures lie scattered over the heap: small blocks copy least.
-constexpr std::size_t kMemoryBlock = 4u << 10;
+// The loader's structures lie close together in the heap, one module's after the other's.
+constexpr std::size_t kMemoryBlock = 16u << 10;
 constexpr std::uint64_t kMaxLoaderCache = 64u << 20;
 
 std::string utc_now() {
@@ -131,15 +131,14 @@ void read_loader_cache(const CaptureContext& context, Snapshot& snapshot) {
     snapshot.loader.cache = CacheFact::unknown(text.error().message);
     return;
   }
-  auto entries =
-      parse_ld_cache(std::as_bytes(std::span(*text)), [](std::string_view) { return true; });
+  const auto keep = [&](std::string_view soname) {
+    return !context.rules.is_cuda_name || context.rules.is_cuda_name(soname);
+  };
+  auto entries = parse_ld_cache(std::as_bytes(std::span(*text)), keep);
   if (!entries) {
     snapshot.loader.cache = CacheFact::unknown(path + ": " + entries.error().message);
     return;
   }
-  std::erase_if(*entries, [&](const LoaderCacheEntry& entry) {
-    return context.rules.is_cuda_name && !context.rules.is_cuda_name(entry.soname);
-  });
   snapshot.loader.cache = CacheFact::known(std::move(*entries));
 }
 

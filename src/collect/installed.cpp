@@ -26,6 +26,7 @@ class Finder {
   Snapshot& snapshot_;
   DiskReader& disk_;
   std::set<std::string> directories_;
+  std::set<FileKey> searched_;  ///< lib64 is a link to lib, /usr/local/cuda one to cuda-13.0.
   std::set<FileKey> files_;
 };
 
@@ -37,9 +38,11 @@ void Finder::add(const std::string& path, const std::string& found_by) {
     return;
   }
   context_.progress("look at installed library", path);
-  auto found = context_.files.find(path);
-  if (!found || !found->info.is_regular()) return;
-  if (!files_.insert(found->info.key).second || disk_.mapped(found->info.key) != nullptr) return;
+  const auto info = context_.files.stat(path);
+  if (!info || !info->is_regular()) return;
+  if (!files_.insert(info->key).second || disk_.mapped(info->key) != nullptr) return;
+  const auto found = context_.files.find(path);
+  if (!found) return;
   auto real = context_.files.real_path(*found);
   const std::string name = real ? *real : path;
   disk_.read({DiskRequest::Want::elf, name, {}});
@@ -48,6 +51,13 @@ void Finder::add(const std::string& path, const std::string& found_by) {
 
 void Finder::search_directory(const std::string& directory, const std::string& found_by) {
   if (!directories_.insert(directory).second) return;
+  if (!context_.is_skipped(directory)) {
+    context_.progress("list directory", directory);
+    const auto info = context_.files.stat(directory);
+    if (info ? !searched_.insert(info->key).second : info.error().kind == ErrorKind::not_found) {
+      return;
+    }
+  }
   auto names = disk_.list(directory, ".so");
   if (!names) {
     if (names.error().kind != ErrorKind::not_found &&

@@ -152,6 +152,7 @@ Result<LinkMapLook> read_link_map(ByteSource& memory,
 }
 
 AddressIndex::AddressIndex(const MapsTable& maps, const std::vector<LoadedObject>& objects) {
+  ranges_.reserve(maps.rows.size());
   for (std::uint32_t i = 0; i < objects.size(); ++i) {
     for (const std::uint32_t row : objects[i].rows) {
       ranges_.push_back({maps.rows[row].lo, maps.rows[row].hi, i});

@@ -9,7 +9,7 @@ namespace cudart_doctor {
 
 Result<std::string> read_c_string(ByteSource& memory, std::uint64_t address, std::size_t cap) {
   std::string text;
-  std::array<char, 256> piece = {};
+  std::array<char, 256> piece;
   while (text.size() <= cap) {
     const std::uint64_t at = saturating_add(address, text.size());
     auto count = memory.read_at(at, std::as_writable_bytes(std::span(piece)));

@@ -60,7 +60,10 @@ PathCheck ObjectReader::examine_paths(LoadedObject& object) {
 
 Result<OpenedFile> ObjectReader::open_map_file(const Mapping& row, const PathCheck& check) {
   const std::string name = map_file_name(row);
-  const std::string shown = context_.process.shown(name);
+  const auto refused = [&](int error) {
+    return tl::unexpected(
+        system_error(error, context_.process.shown(name), Need::checkpoint_restore));
+  };
   OpenedFile file;
   if (check.state == FileState::same && check.now && check.now->is_regular()) {
     file.info = *check.now;
@@ -68,7 +71,7 @@ Result<OpenedFile> ObjectReader::open_map_file(const Mapping& row, const PathChe
     // Not known to be a regular file: look before opening.
     struct stat info = {};
     if (::fstatat(context_.process.fd(), name.c_str(), &info, 0) != 0) {
-      return tl::unexpected(system_error(errno, shown, Need::checkpoint_restore));
+      return refused(errno);
     }
     file.info.mode = info.st_mode;
     file.info.size = info.st_size > 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
@@ -79,9 +82,7 @@ Result<OpenedFile> ObjectReader::open_map_file(const Mapping& row, const PathChe
   }
   file.fd = UniqueFd(
       ::openat(context_.process.fd(), name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-  if (!file.fd.valid()) {
-    return tl::unexpected(system_error(errno, shown, Need::checkpoint_restore));
-  }
+  if (!file.fd.valid()) return refused(errno);
   return file;
 }
 
@@ -198,7 +199,7 @@ void ObjectReader::read(LoadedObject& object, const MapsTable& maps, CaptureFact
     look.elf = Fact<ElfFacts>::unknown(object.route_note);
   } else if (bytes.file) {
     object.route = bytes.route;
-    FileSource source(std::move(bytes.file->fd), bytes.file->info.size);
+    FileSource source(std::move(bytes.file->fd), bytes.file->info.size, {head_.get(), kHeadSize});
     look = look_into_file(source, object.path(), context_.rules);
   } else {
     object.route = ReadRoute::memory;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 
@@ -40,18 +41,30 @@ Result<MapsLook> read_maps(const ProcDirectory& process) {
 }
 
 std::vector<LoadedObject> group_objects(const MapsTable& maps) {
-  std::map<FileKey, std::size_t> index;
-  std::vector<LoadedObject> objects;
+  // Objects are large: they are counted before they are made.
+  std::map<FileKey, std::uint32_t> index;
+  std::vector<std::uint32_t> object_of_row(maps.rows.size());
+  std::optional<std::size_t> before;  // The last row of a file: most have several in a row.
   for (std::size_t i = 0; i < maps.rows.size(); ++i) {
     const Mapping& row = maps.rows[i];
     if (!row.file.is_file()) continue;
-    const auto [place, fresh] = index.try_emplace(row.file, objects.size());
-    if (fresh) {
-      LoadedObject& object = objects.emplace_back();
+    if (before && maps.rows[*before].file == row.file) {
+      object_of_row[i] = object_of_row[*before];
+    } else {
+      const auto number = static_cast<std::uint32_t>(index.size());
+      object_of_row[i] = index.try_emplace(row.file, number).first->second;
+    }
+    before = i;
+  }
+  std::vector<LoadedObject> objects(index.size());
+  for (std::size_t i = 0; i < maps.rows.size(); ++i) {
+    const Mapping& row = maps.rows[i];
+    if (!row.file.is_file()) continue;
+    LoadedObject& object = objects[object_of_row[i]];
+    if (object.rows.empty()) {
       object.key = row.file;
       object.lowest = row.lo;
     }
-    LoadedObject& object = objects[place->second];
     object.lowest = std::min(object.lowest, row.lo);
     object.executable = object.executable || row.executable;
     object.rows.push_back(static_cast<std::uint32_t>(i));
@@ -61,9 +74,12 @@ std::vector<LoadedObject> group_objects(const MapsTable& maps) {
       object.paths.emplace_back(path);
     }
   }
-  std::sort(objects.begin(), objects.end(), [](const auto& a, const auto& b) {
+  const auto below = [](const LoadedObject& a, const LoadedObject& b) {
     return std::tie(a.lowest, a.key) < std::tie(b.lowest, b.key);
-  });
+  };
+  if (!std::is_sorted(objects.begin(), objects.end(), below)) {
+    std::sort(objects.begin(), objects.end(), below);
+  }
   return objects;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cudart_doctor/base/checked.hpp"
+
 namespace cudart_doctor {
 
 std::size_t BlockCache::read_direct(std::uint64_t offset, std::span<std::byte> out) {
@@ -45,6 +47,10 @@ const BlockCache::Block* BlockCache::block_at(std::uint64_t index) {
 
 std::size_t BlockCache::read(std::uint64_t offset, std::span<std::byte> out) {
   if (offset > UINT64_MAX - out.size()) return 0;
+  if (fits(offset, out.size(), head_.size())) {
+    if (!out.empty()) std::memcpy(out.data(), head_.data() + offset, out.size());
+    return out.size();
+  }
   if (out.size() >= 2 * kBlockSize) return read_direct(offset, out);
   std::size_t done = 0;
   while (done < out.size()) {

@@ -15,7 +15,7 @@ namespace cudart_doctor {
 
 class BlockCache {
  public:
-  explicit BlockCache(ByteSource& source) : source_(&source) {}
+  explicit BlockCache(ByteSource& source) : source_(&source), head_(source.head()) {}
 
   /// Reads up to out.size() bytes at `offset`; short where the source ends or refuses. The first
   /// refusal is kept in `error()`.
@@ -39,6 +39,7 @@ class BlockCache {
   const Block* block_at(std::uint64_t index);
 
   ByteSource* source_;
+  std::span<const std::byte> head_;
   std::array<Block, kBlocks> blocks_;
   std::size_t filled_ = 0;
   std::uint64_t clock_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -17,7 +18,7 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr std::size_t kBlock = 256 * 1024;
+constexpr std::size_t kBlock = 64 * 1024;
 constexpr std::size_t kOverlap = 256;  ///< Longer than any text with the version behind it.
 constexpr std::size_t kMaxVersionText = 32;
 
@@ -225,10 +226,11 @@ Result<std::uint64_t> scan_range(ByteSource& source, const FileRange& range, Sca
 Result<ContentScan> scan_contents(ByteSource& source, const std::vector<ProgramHeader>& headers,
                                   std::uint16_t machine, const std::vector<FileRange>& only) {
   Scanner scanner(headers, machine);
-  std::vector<std::byte> buffer(kOverlap + kBlock);
+  constexpr std::size_t kBuffer = kOverlap + kBlock;
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kBuffer);
   std::uint64_t bytes = 0;
   for (const FileRange& range : limited(loaded_ranges(headers, 0), only)) {
-    const auto count = scan_range(source, range, scanner, buffer);
+    const auto count = scan_range(source, range, scanner, {buffer.get(), kBuffer});
     if (!count) return tl::unexpected(count.error());
     bytes += *count;
   }

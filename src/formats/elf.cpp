@@ -138,10 +138,7 @@ ElfFacts ElfReader::read_facts() {
   facts.version_definitions = versions.definitions;
   facts.version_needs = versions.needs;
   state_->code_and_constants = add_note_facts(image, facts);
-  facts.exports_api = std::any_of(
-      kTellingNames.begin(), kTellingNames.end(), [&](const elf::HashedName& name) {
-        return elf::find_symbol(image, state_->dynamic, name).has_value();
-      });
+  facts.exports_api = elf::defines_any(image, state_->dynamic, kTellingNames);
   if (image.read_error()) facts.damage.push_back("read failed: " + image.read_error()->message);
   drop_repeated(facts.damage);
   return facts;

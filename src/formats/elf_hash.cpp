@@ -64,14 +64,14 @@ std::optional<Symbol> match(ImageBytes& image, const Dynamic& dynamic, std::uint
   return symbol;
 }
 
-std::optional<Symbol> find_gnu(ImageBytes& image, const Dynamic& dynamic, const HashedName& name) {
-  const auto table = read_gnu_table(image, *dynamic.gnu_hash);
-  if (!table || table->bucket_count == 0 || !may_hold(image, *table, name.gnu)) return std::nullopt;
-  const auto first = read_word(image, table->buckets, name.gnu % table->bucket_count);
-  if (!first || *first < table->first_symbol) return std::nullopt;
+std::optional<Symbol> find_gnu(ImageBytes& image, const Dynamic& dynamic, const GnuTable& table,
+                               const HashedName& name) {
+  if (table.bucket_count == 0 || !may_hold(image, table, name.gnu)) return std::nullopt;
+  const auto first = read_word(image, table.buckets, name.gnu % table.bucket_count);
+  if (!first || *first < table.first_symbol) return std::nullopt;
   for (std::uint32_t i = 0; i < kMaxChain; ++i) {
     const std::uint64_t index = std::uint64_t{*first} + i;
-    const auto hash = read_word(image, table->chains, index - table->first_symbol);
+    const auto hash = read_word(image, table.chains, index - table.first_symbol);
     if (!hash) return std::nullopt;
     if ((*hash | 1U) == (name.gnu | 1U)) {
       if (auto symbol = match(image, dynamic, index, name.text)) return symbol;
@@ -156,11 +156,16 @@ std::optional<Symbol> read_symbol(ImageBytes& image, const Dynamic& dynamic, std
   return load_symbol(raw);
 }
 
-std::optional<Symbol> find_symbol(ImageBytes& image, const Dynamic& dynamic,
-                                  const HashedName& name) {
-  if (dynamic.gnu_hash) return find_gnu(image, dynamic, name);
-  if (dynamic.sysv_hash) return find_sysv(image, dynamic, name);
-  return std::nullopt;
+bool defines_any(ImageBytes& image, const Dynamic& dynamic, std::span<const HashedName> names) {
+  if (dynamic.gnu_hash) {
+    const auto table = read_gnu_table(image, *dynamic.gnu_hash);
+    return table && std::any_of(names.begin(), names.end(), [&](const HashedName& name) {
+             return find_gnu(image, dynamic, *table, name).has_value();
+           });
+  }
+  return dynamic.sysv_hash && std::any_of(names.begin(), names.end(), [&](const HashedName& name) {
+           return find_sysv(image, dynamic, name).has_value();
+         });
 }
 
 std::uint64_t count_symbols(ImageBytes& image, const Dynamic& dynamic,

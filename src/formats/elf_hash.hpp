@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,9 +40,8 @@ constexpr HashedName make_hashed(std::string_view name) {
   return {name, gnu_hash(name), sysv_hash(name)};
 }
 
-/// The defined symbol of that name, through DT_GNU_HASH or, without one, DT_HASH.
-std::optional<Symbol> find_symbol(ImageBytes& image, const Dynamic& dynamic,
-                                  const HashedName& name);
+/// Whether a symbol with one of the names is defined: by DT_GNU_HASH or, without one, DT_HASH.
+bool defines_any(ImageBytes& image, const Dynamic& dynamic, std::span<const HashedName> names);
 
 /// Number of dynamic symbols, the empty first one included; never more than 2^20. What the tables
 /// claim beyond what is there is told in `damage`.

@@ -125,7 +125,7 @@ std::optional<std::string> ImageBytes::read_text(std::uint64_t offset, std::uint
   std::string text;
   limit = std::min<std::uint64_t>(limit, kMaxString);
   while (text.size() < limit) {
-    std::array<std::byte, kStep> piece{};
+    std::array<std::byte, kStep> piece;
     const auto wanted = static_cast<std::size_t>(
         std::min<std::uint64_t>(piece.size(), limit - text.size()));
     const std::size_t count = cache_.read(saturating_add(offset, text.size()),

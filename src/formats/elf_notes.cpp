@@ -15,6 +15,7 @@ constexpr std::size_t kMaxBuildId = 64;
 std::string to_hex(std::span<const std::byte> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
+  text.reserve(2 * bytes.size());
   for (const std::byte byte : bytes) {
     text += kDigits[std::to_integer<unsigned>(byte) >> 4U];
     text += kDigits[std::to_integer<unsigned>(byte) & 0x0FU];

@@ -70,7 +70,7 @@ Result<void> check_byte_order(std::span<const std::byte> bytes) {
 }  // namespace
 
 Result<std::vector<LoaderCacheEntry>> parse_ld_cache(std::span<const std::byte> bytes,
-                                                     bool (*keep)(std::string_view soname)) {
+                                                     const std::function<bool(std::string_view)>& keep) {
   constexpr std::size_t kCount = 20;
   const auto part = find_new_part(bytes);
   if (!part) return tl::unexpected(part.error());

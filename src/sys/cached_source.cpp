@@ -16,17 +16,17 @@ Result<const CachedSource::Block*> CachedSource::fetch(std::uint64_t begin) {
     if (block.last_use < oldest->last_use) oldest = &block;
   }
   oldest->last_use = 0;
-  oldest->bytes.resize(block_size_);
+  if (!oldest->bytes) oldest->bytes = std::make_unique_for_overwrite<std::byte[]>(block_size_);
   std::size_t filled = 0;
   while (filled < block_size_) {
-    auto count = source_.read_at(begin + filled, std::span(oldest->bytes).subspan(filled));
+    auto count = source_.read_at(begin + filled, {oldest->bytes.get() + filled, block_size_ - filled});
     if (!count) return tl::unexpected(count.error());
     if (*count == 0) break;
     filled += *count;
     // A source that knows its size tells the end without another read.
     if (const auto total = source_.size(); total && begin + filled >= *total) break;
   }
-  oldest->bytes.resize(filled);
+  oldest->size = filled;
   oldest->begin = begin;
   oldest->last_use = ++clock_;
   return oldest;
@@ -60,10 +60,9 @@ Result<std::size_t> CachedSource::read_at(std::uint64_t offset, std::span<std::b
       return tl::unexpected(block.error());
     }
     if (*block == nullptr) break;
-    const auto& bytes = (*block)->bytes;
     const auto skip = static_cast<std::size_t>(position - (*block)->begin);
-    const std::size_t count = std::min(out.size() - done, bytes.size() - skip);
-    std::memcpy(out.data() + done, bytes.data() + skip, count);
+    const std::size_t count = std::min(out.size() - done, (*block)->size - skip);
+    std::memcpy(out.data() + done, (*block)->bytes.get() + skip, count);
     done += count;
   }
   return done;

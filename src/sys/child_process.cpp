@@ -1,7 +1,6 @@
 #include "cudart_doctor/sys/child_process.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -37,16 +36,20 @@ bool die_with_parent(pid_t parent) {
 }
 
 std::optional<int> wait_until(pid_t child, SteadyTime end) {
-  constexpr int kPauseMs = 5;
+  // A child that closed its pipe needs some microseconds more to end: short pauses first.
+  constexpr std::chrono::microseconds kLongest{5000};
+  std::chrono::microseconds pause{20};
   while (true) {
     int status = 0;
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
     if (ended == child) return status;
     // ECHILD: the caller ignores SIGCHLD, so the kernel took the status away.
     if (ended < 0 && errno != EINTR) return 0;
-    const int left = milliseconds_until(end);
-    if (left == 0) return std::nullopt;
-    ::poll(nullptr, 0, std::min(left, kPauseMs));
+    const auto left =
+        std::chrono::ceil<std::chrono::microseconds>(end - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return std::nullopt;
+    ::usleep(static_cast<useconds_t>(std::min(left, pause).count()));
+    pause = std::min(pause * 2, kLongest);
   }
 }
 

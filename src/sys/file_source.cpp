@@ -5,6 +5,12 @@
 
 namespace cudart_doctor {
 
+FileSource::FileSource(UniqueFd fd, std::uint64_t size, std::span<std::byte> buffer)
+    : FileSource(std::move(fd), size) {
+  // An error is met again, and told, by the first read.
+  head_ = buffer.first(read_at(0, buffer).value_or(0));
+}
+
 Result<std::size_t> FileSource::read_at(std::uint64_t offset, std::span<std::byte> out) {
   if (offset > INT64_MAX) return std::size_t{0};
   while (true) {

@@ -50,25 +50,27 @@ Error system_error(int error, std::string_view what, Need need) {
 }
 
 Result<std::string> read_descriptor(int fd, std::string_view what, std::uint64_t cap) {
-  // A file in /proc has no size: read until the end, with room for a chunk at a time.
-  constexpr std::size_t kChunk = 64u << 10;
+  // A file in /proc has no size: read until the end. The buffer is not cleared and mostly not even
+  // touched, since seq_file hands out a page at a time.
+  std::array<char, 64u << 10> buffer;
   std::string text;
-  std::size_t used = 0;
   while (true) {
-    if (text.size() - used < kChunk) text.resize(std::max(text.size() * 2, used + kChunk));
-    const ssize_t count = ::read(fd, text.data() + used, text.size() - used);
+    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
     if (count < 0) {
       if (errno == EINTR) continue;
       return tl::unexpected(system_error(errno, what, Need::same_user));
     }
     if (count == 0) break;
-    used += static_cast<std::size_t>(count);
-    if (used > cap) {
+    const std::size_t size = text.size() + static_cast<std::size_t>(count);
+    if (size > cap) {
       return fail(ErrorKind::limit, escape_foreign(what) + ": larger than the limit of " +
                                         std::to_string(cap) + " bytes");
     }
+    // Memory that is reserved and never touched costs nothing, a copy at every doubling does.
+    constexpr std::size_t kGrowth = 8;
+    if (size > text.capacity()) text.reserve(text.empty() ? size : size * kGrowth);
+    text.append(buffer.data(), static_cast<std::size_t>(count));
   }
-  text.resize(used);
   return text;
 }
 

@@ -31,7 +31,7 @@ Result<std::size_t> ProcessMemory::read_at(std::uint64_t offset, std::span<std::
 Result<std::size_t> ProcessMemory::read_by_call(std::uint64_t offset, std::span<std::byte> out) {
   // Documented: a transfer never splits one iovec element. Cut at page edges, a read that runs
   // into a hole still gives what lies before it.
-  std::array<iovec, kMaxPieces> remote = {};
+  std::array<iovec, kMaxPieces> remote;
   std::size_t pieces = 0;
   std::uint64_t covered = 0;
   while (covered < out.size() && pieces < kMaxPieces) {

@@ -45,7 +45,8 @@ bool same_place(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-std::string self_fd(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
+/// A descriptor of ours, below /proc/self.
+std::string own_fd(int fd) { return "fd/" + std::to_string(fd); }
 
 }  // namespace
 
@@ -78,14 +79,14 @@ Result<TargetFiles> TargetFiles::open(const ProcDirectory& process) {
   }
   auto own = ProcDirectory::open("/proc/self");
   if (!own) return tl::unexpected(own.error());
-  auto prefix = own->read_link("fd/" + std::to_string(root.get()));
+  auto prefix = own->read_link(own_fd(root.get()));
   if (!prefix) return tl::unexpected(prefix.error());
   while (!prefix->empty() && prefix->back() == '/') prefix->pop_back();
 
-  TargetFiles files(std::move(root), std::move(*prefix));
+  TargetFiles files(std::move(root), std::move(*prefix), std::move(*own));
   struct stat target_root = {};
-  auto own_root = own->stat_file("root");
-  auto own_mounts = own->read_link("ns/mnt");
+  auto own_root = files.own_.stat_file("root");
+  auto own_mounts = files.own_.read_link("ns/mnt");
   auto target_mounts = process.read_link("ns/mnt");
   files.own_root_ = ::fstat(files.root_.get(), &target_root) == 0 && own_root &&
                     same_place(target_root, *own_root) && own_mounts && target_mounts &&
@@ -153,7 +154,7 @@ Result<OpenedFile> TargetFiles::open_regular(const FoundPath& found, std::string
   }
   OpenedFile file;
   file.info = found.info;
-  file.fd = UniqueFd(::open(self_fd(found.fd.get()).c_str(), kReadFlags));
+  file.fd = UniqueFd(::openat(own_.fd(), own_fd(found.fd.get()).c_str(), kReadFlags));
   if (!file.fd.valid()) return tl::unexpected(system_error(errno, shown, Need::file_access));
   return file;
 }
@@ -167,9 +168,7 @@ Result<std::string> TargetFiles::read_text(const std::string& path, std::uint64_
 }
 
 Result<std::string> TargetFiles::real_path(const FoundPath& found) const {
-  auto own = ProcDirectory::open("/proc/self/fd");
-  if (!own) return tl::unexpected(own.error());
-  auto text = own->read_link(std::to_string(found.fd.get()));
+  auto text = own_.read_link(own_fd(found.fd.get()));
   if (!text) return text;
   if (!prefix_.empty() && text->starts_with(prefix_ + "/")) return text->substr(prefix_.size());
   if (!prefix_.empty() && *text == prefix_) return std::string("/");
@@ -178,8 +177,7 @@ Result<std::string> TargetFiles::real_path(const FoundPath& found) const {
 
 Result<std::vector<std::string>> TargetFiles::list(const FoundPath& found, std::string_view filter,
                                                    std::size_t cap) const {
-  const std::string shown = self_fd(found.fd.get());
-  UniqueFd fd(::open(shown.c_str(), kReadFlags | O_DIRECTORY));
+  UniqueFd fd(::openat(own_.fd(), own_fd(found.fd.get()).c_str(), kReadFlags | O_DIRECTORY));
   if (!fd.valid()) return tl::unexpected(system_error(errno, "directory", Need::file_access));
   const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
   if (!dir) return tl::unexpected(system_error(errno, "directory", Need::file_access));

@@ -41,6 +41,8 @@ const std::string* soname_of(const Snapshot& snapshot, std::size_t object);
 
 /// The l_name of an object where the link map has one, else its path: what dlerror prints.
 std::string loader_name(const Snapshot& snapshot, std::size_t object);
+/// loader_name() of every object, by index; views into the snapshot.
+std::vector<std::string_view> loader_names(const Snapshot& snapshot);
 
 /// Names of a list that dlsym on a handle would not give.
 struct MissingNames {

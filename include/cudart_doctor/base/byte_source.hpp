@@ -25,6 +25,9 @@ class ByteSource {
 
   /// Total size in bytes where one is known (files), else nothing (process memory).
   [[nodiscard]] virtual std::optional<std::uint64_t> size() const = 0;
+
+  /// The first bytes, where the source holds them in memory already; stays valid as long as it.
+  [[nodiscard]] virtual std::span<const std::byte> head() const { return {}; }
 };
 
 /// A ByteSource over bytes that are already here.

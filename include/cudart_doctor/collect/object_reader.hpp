@@ -2,6 +2,8 @@
 // when it is the mapped one, the loaded image.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -17,7 +19,9 @@ class ObjectReader {
  public:
   /// Both must outlive this.
   ObjectReader(const CaptureContext& context, ProcessMemory& memory)
-      : context_(context), memory_(memory) {}
+      : context_(context),
+        memory_(memory),
+        head_(std::make_unique_for_overwrite<std::byte[]>(kHeadSize)) {}
 
   /// Fills state, route and facts of `object`, and counts it in `counts`. Objects that are neither
   /// executable nor named like a CUDA library are counted and left alone.
@@ -38,8 +42,12 @@ class ObjectReader {
   ElfLook look_at_image(const LoadedObject& object, const MapsTable& maps);
   void note_other_file(LoadedObject& object);
 
+  /// Most libraries have their tables here, and small ones lie here as a whole.
+  static constexpr std::size_t kHeadSize = 32 * 1024;
+
   const CaptureContext& context_;
   ProcessMemory& memory_;
+  std::unique_ptr<std::byte[]> head_;  ///< The first bytes of the file that is being read.
   std::string map_files_refused_;  ///< Why map_files is closed to us; asked once.
 };
 

@@ -48,7 +48,7 @@ inline constexpr std::array<std::string_view, 17> kMarkerTexts = {
 };
 
 /// Searches the PT_LOAD segments of a file: executable ones for constants, all for texts.
-/// Reads in blocks of 256 KiB, each byte once, nothing is held beyond a block and its overlap.
+/// Reads in blocks of 64 KiB, each byte once, nothing is held beyond a block and its overlap.
 /// `machine` is e_machine; `only`, where not empty, limits the search to these parts of the
 /// segments (ElfReader::code_and_constants). Errors: io.
 Result<ContentScan> scan_contents(ByteSource& source, const std::vector<ProgramHeader>& headers,

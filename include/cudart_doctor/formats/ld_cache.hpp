@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,6 @@ namespace cudart_doctor {
 
 /// Entries whose soname passes `keep`, in cache order. Errors: malformed, limit.
 Result<std::vector<LoaderCacheEntry>> parse_ld_cache(std::span<const std::byte> bytes,
-                                                     bool (*keep)(std::string_view soname));
+                                                     const std::function<bool(std::string_view)>& keep);
 
 }  // namespace cudart_doctor

@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 #include "cudart_doctor/base/byte_source.hpp"
 
@@ -22,12 +22,13 @@ class CachedSource final : public ByteSource {
   struct Block {
     std::uint64_t begin = 0;
     std::uint64_t last_use = 0;  ///< 0: empty.
-    std::vector<std::byte> bytes;
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size = 0;
     [[nodiscard]] bool holds(std::uint64_t position) const {
-      return last_use != 0 && position >= begin && position - begin < bytes.size();
+      return last_use != 0 && position >= begin && position - begin < size;
     }
   };
-  static constexpr std::size_t kBlocks = 32;
+  static constexpr std::size_t kBlocks = 16;
 
   /// The block that holds `position`, or nullptr where the source has nothing there.
   Result<const Block*> block_at(std::uint64_t position);

@@ -73,12 +73,13 @@ class TargetFiles {
 
  private:
   enum class Method : std::uint8_t { openat2, plain, none };
-  TargetFiles(UniqueFd root, std::string prefix)
-      : root_(std::move(root)), prefix_(std::move(prefix)) {}
+  TargetFiles(UniqueFd root, std::string prefix, ProcDirectory own)
+      : root_(std::move(root)), prefix_(std::move(prefix)), own_(std::move(own)) {}
   void choose_method();
 
   UniqueFd root_;
   std::string prefix_;  ///< The root as our own view shows it, without a final '/'.
+  ProcDirectory own_;   ///< /proc/self: found paths are opened and named through it.
   Method method_ = Method::openat2;
   bool own_root_ = false;
   std::string note_;

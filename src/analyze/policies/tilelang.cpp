@@ -60,8 +60,9 @@ class Resolver {
   /// Step 1 of the present resolver: loaded objects by name, the highest version wins.
   bool try_loaded() {
     std::vector<std::pair<std::string, std::size_t>> matches;
+    const std::vector<std::string_view> names = loader_names(snapshot_);
     for (const std::size_t object : loaded_objects(snapshot_)) {
-      const std::string name = loader_name(snapshot_, object);
+      const std::string_view name = names[object];
       if (object == shim_ || !starts_with_runtime_name(base_name(name))) continue;
       if (!has_probe_name(object)) {
         log_.add(name, StepVerdict::rejected, "does not define cudaGetErrorString");

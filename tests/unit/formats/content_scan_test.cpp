@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint16_t kX86 = 62;
 constexpr std::uint16_t kArm = 183;
-constexpr std::size_t kBlock = 256 * 1024;
+constexpr std::size_t kBlock = 64 * 1024;
 
 ProgramHeader loaded(std::uint64_t offset, std::uint64_t size, std::uint32_t flags) {
   return {.type = 1, .flags = flags, .offset = offset, .vaddr = offset, .filesz = size,
