@@ -15,12 +15,6 @@ void add_once(std::vector<std::string>& list, std::string item) {
   list.push_back(std::move(item));
 }
 
-/// A rule that a consumer has beside its main one: it gives no name to the consumer's releases.
-bool is_side_rule(const Selection& row) {
-  const Policy* policy = find_policy(row.policy);
-  return policy != nullptr && !policy->since.empty();
-}
-
 /// "FlashInfer 0.6.14", or the releases that have the rule.
 std::string who(const Selection& row) {
   if (row.presence == Presence::present) {

@@ -34,7 +34,14 @@ bool is_look_alike(const Candidate& candidate) {
   return fake && candidate.loaded;
 }
 
-bool counts_in_full(const Selection& selection) { return selection.presence != Presence::absent; }
+bool is_side_rule(const Selection& selection) {
+  const Policy* policy = find_policy(selection.policy);
+  return policy != nullptr && !policy->since.empty();
+}
+
+bool counts_in_full(const Selection& selection) {
+  return selection.presence != Presence::absent && !is_side_rule(selection);
+}
 
 std::string consumer_phrase(const Selection& selection) {
   if (selection.presence == Presence::present && !selection.presence_note.empty()) {
