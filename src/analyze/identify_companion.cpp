@@ -17,6 +17,7 @@ constexpr std::uint64_t kSmallDriver = 1'000'000;
 constexpr std::uint64_t kSmallLibrary = 300'000;
 
 struct Input {
+  std::string_view path;
   std::string_view base;
   const ElfFacts& elf;
   const ContentScan* content;
@@ -120,6 +121,14 @@ bool is_driver_stub(Companion& companion, const Input& in) {
   return true;
 }
 
+/// cuda-compat's own places: /usr/local/cuda-N/compat, conda's cuda-compat.
+bool in_compat_folder(std::string_view path) {
+  for (const std::string_view component : split(dir_name(path), '/')) {
+    if (component == "compat" || component == "cuda-compat") return true;
+  }
+  return false;
+}
+
 CompanionKind broken(Companion& companion, std::string sentence) {
   say(companion, std::move(sentence));
   return CompanionKind::driver_broken;
@@ -144,10 +153,13 @@ CompanionKind judge_driver(Companion& companion, const Input& in) {
   fill_version(companion, in);
   if (in.elf.file_size != 0) say(companion, std::to_string(in.elf.file_size) + " bytes");
   if (in.elf.cu_init_is_constant == false) say(companion, "cuInit is real code");
-  if (in.elf.compat_note) {
-    say(companion, "carries the forward-compatibility note");
+  if (!in.elf.compat_note) return CompanionKind::driver;
+  if (in_compat_folder(in.path)) {
+    say(companion, "forward-compatibility note, in a compat folder");
     return CompanionKind::driver_compat;
   }
+  // Since the 580 branch the ordinary driver carries the note as well.
+  say(companion, "forward-compatibility note, in no compat folder");
   return CompanionKind::driver;
 }
 
@@ -224,7 +236,7 @@ Companion identify_companion(std::string_view path, const Fact<ElfFacts>& elf,
     return companion;
   }
   companion.soname = elf.get()->soname.value_or("");
-  const Input in{base, *elf.get(), content.get()};
+  const Input in{path, base, *elf.get(), content.get()};
   switch (family) {
     case Family::driver: companion.kind = judge_driver(companion, in); break;
     case Family::nvrtc: companion.kind = judge_nvrtc(companion, in); break;

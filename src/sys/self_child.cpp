@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -95,6 +97,25 @@ Reply read_reply(int fd, SteadyTime end) {
   return reply;
 }
 
+/// The names to ask for: those that LD_LIBRARY_PATH would answer first, since the loader looks there
+/// before its cache; then the rest, the newest major first.
+std::vector<std::string> names_in_search_order() {
+  std::vector<std::string> names;
+  const auto add = [&names](std::string_view name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  };
+  const char* const path = std::getenv("LD_LIBRARY_PATH");
+  for (const std::string_view directory : split(path == nullptr ? "" : path, ':')) {
+    if (directory.empty()) continue;
+    for (const char* name : kRuntimeNames) {
+      const std::string file = std::string(directory) + "/" + name;
+      if (::access(file.c_str(), F_OK) == 0) add(name);
+    }
+  }
+  for (const char* name : kRuntimeNames) add(name);
+  return names;
+}
+
 }  // namespace
 
 SelfChild::SelfChild(SelfChild&& other) noexcept { *this = std::move(other); }
@@ -168,7 +189,7 @@ Result<SelfChild> start_self_child(const SelfChildOptions& options) {
     if (!load) return tl::unexpected(load.error());
     child.loads_.push_back(std::move(*load));
   }
-  for (const char* name : kRuntimeNames) {
+  for (const std::string& name : names_in_search_order()) {
     if (options.opening) options.opening(name);
     auto load = child.open(name);
     if (!load) return tl::unexpected(load.error());

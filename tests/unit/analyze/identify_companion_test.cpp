@@ -51,12 +51,15 @@ TEST_CASE("a driver's version is that of its file name, else of its text") {
   CHECK(companion.version_from == row.from);
 }
 
-TEST_CASE("a compat library is told by its note, not by its directory") {
+TEST_CASE("a compat library is told by its note and its directory together") {
   auto made = make_driver("575.57.08");
   CHECK(identify("/usr/local/cuda-12.9/compat/libcuda.so.575.57.08", made).kind ==
         CompanionKind::driver);
   made.elf.compat_note = "{}";
-  CHECK(identify("/usr/lib/libcuda.so.575.57.08", made).kind == CompanionKind::driver_compat);
+  CHECK(identify("/usr/local/cuda-12.9/compat/libcuda.so.575.57.08", made).kind ==
+        CompanionKind::driver_compat);
+  // The ordinary driver of branch 580 was measured to carry the note too.
+  CHECK(identify("/usr/lib/libcuda.so.580.159.04", made).kind == CompanionKind::driver);
 }
 
 TEST_CASE("the link-time driver is a stub, whatever its exact shape") {
