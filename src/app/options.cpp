@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <span>
 #include <sstream>
 #include <string_view>
@@ -31,8 +32,9 @@ It reads /proc and files; it never stops, traces or writes to the process.)";
 
 /// Checks a policy id against the table, so that a slip is a usage error and not a silent default.
 std::string check_policy(const std::string& id) {
-  return find_policy(id) != nullptr ? std::string()
-                                    : "unknown policy '" + id + "'; `cudart-doctor policies` lists them";
+  return find_policy(id) != nullptr
+             ? std::string()
+             : "unknown policy '" + id + "'; `cudart-doctor policies` lists them";
 }
 
 struct NamedValue {
@@ -57,21 +59,19 @@ CLI::Validator one_of(std::vector<NamedValue> values) {
 }
 
 /// CLI11's range check lets NaN pass.
-std::string check_number(const std::string& text) {
-  double value = 0;
-  return CLI::detail::lexical_cast(text, value) && std::isfinite(value)
-             ? std::string()
-             : "'" + text + "' is no number";
+std::string check_finite(const std::string& text) {
+  return std::isfinite(std::strtod(text.c_str(), nullptr)) ? std::string()
+                                                           : "'" + text + "' is no number";
 }
 
 void add_target(CLI::App& app, Options& options) {
   auto* pid = app.add_option("--pid", options.pid, "Inspect this running process")
                   ->check(CLI::Range(std::int64_t{1}, std::int64_t{INT32_MAX}))
                   ->type_name("PID");
-  auto* port = app.add_option("--port", options.port,
-                              "Inspect the process that listens on this TCP port")
-                   ->check(CLI::Range(1, 65535))
-                   ->type_name("N");
+  auto* port =
+      app.add_option("--port", options.port, "Inspect the process that listens on this TCP port")
+          ->check(CLI::Range(1, 65535))
+          ->type_name("N");
   auto* from = app.add_option("--from", options.from, "Replay a folder written by `snapshot`")
                    ->type_name("DIR");
   auto* load = app.add_option("--load", options.load,
@@ -90,8 +90,8 @@ void add_report(CLI::App& app, Options& options) {
   auto* format = app.add_option("--format", options.format, "Report format: text or json")
                      ->transform(one_of({{"text", int(Format::text)}, {"json", int(Format::json)}}))
                      ->type_name("text|json");
-  app.add_flag_callback("--json", [&options] { options.format = Format::json; },
-                        "Short for --format json")
+  app.add_flag_callback(
+         "--json", [&options] { options.format = Format::json; }, "Short for --format json")
       ->excludes(format);
   app.add_option("-o,--output", options.output, "Write the report there; - is stdout")
       ->type_name("FILE");
@@ -105,8 +105,9 @@ void add_report(CLI::App& app, Options& options) {
                           {"error", int(Severity::error)},
                           {"critical", int(Severity::critical)}}))
       ->type_name("info|warning|error|critical");
-  app.add_flag_callback("--deep", [&options] { options.depth = ScanDepth::deep; },
-                        "Search every mapped library for a static runtime");
+  app.add_flag_callback(
+      "--deep", [&options] { options.depth = ScanDepth::deep; },
+      "Search every mapped library for a static runtime");
   app.add_option("--color", options.color, "Colours: auto, always or never")
       ->transform(one_of({{"auto", int(ColorChoice::automatic)},
                           {"always", int(ColorChoice::always)},
@@ -122,14 +123,15 @@ void add_running(CLI::App& app, Options& options) {
            options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
          },
          "Seconds until the inspection is given up (default: 30)")
-      ->check(CLI::Validator(check_number, ""))
+      ->check(CLI::Validator(check_finite, ""))
       ->check(CLI::Range(0.1, 86400.0))
       ->type_name("SECONDS");
   app.add_option("--log-level", options.log_level, "Messages on stderr (default: warn)")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}).description(""))
       ->type_name("LEVEL");
-  app.add_flag_callback("--json-schema", [&options] { options.command = Command::json_schema; },
-                        "Print the JSON Schema of the JSON report and exit");
+  app.add_flag_callback(
+      "--json-schema", [&options] { options.command = Command::json_schema; },
+      "Print the JSON Schema of the JSON report and exit");
 }
 
 /// The format that a command line asks for which could not be parsed.

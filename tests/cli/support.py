@@ -179,7 +179,7 @@ class Victim:
             raise RuntimeError(f"{line}: {answer}")
 
     def maps(self):
-        return pathlib.Path(f"/proc/{self.pid}/maps").read_bytes().decode("utf-8", "surrogateescape")
+        return os.fsdecode(pathlib.Path(f"/proc/{self.pid}/maps").read_bytes())
 
     def end(self):
         self.process.kill()

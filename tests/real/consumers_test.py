@@ -30,7 +30,7 @@ class Installed(Case):
         for wheel in wheels:
             folder = fixture(self, wheel, "*.dist-info").parent
             shutil.copytree(folder, self.site, dirs_exist_ok=True,
-                            ignore=lambda at, names: {".complete", "include", "licenses"} & set(names))
+                            ignore=shutil.ignore_patterns(".complete", "include", "licenses"))
         return root / "bin/python"
 
     def start(self, python, *paths):
@@ -98,7 +98,8 @@ class Installed(Case):
         self.assertEqual(report["headline"]["policy"], "flashinfer-2026-09")
         self.assertIn(findings(report).get("RT04"), (None, "info"))
         chosen = selection(report, "flashinfer-2026-09")
-        self.assertEqual((chosen["runtime"], chosen["result"]), (by_path(report, real)["ref"], "ok"))
+        self.assertEqual(chosen["runtime"], by_path(report, real)["ref"])
+        self.assertEqual(chosen["result"], "ok")
 
     def test_the_renamed_shim_deceives_nobody(self):
         python = self.environment("cudart-12.8", "tilelang-0.1.12", "flashinfer-0.6.17")
