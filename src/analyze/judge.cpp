@@ -49,7 +49,7 @@ Headline choose_headline(const Report& report, const std::string& asked) {
   const Selection* best = nullptr;
   for (const Selection& selection : report.selections) {
     const Policy* policy = find_policy(selection.policy);
-    if (policy == nullptr || !policy->scans_addresses) continue;
+    if (policy == nullptr || !policy->scans_addresses || is_side_rule(selection)) continue;
     if (selection.presence != Presence::present) continue;
     if (best == nullptr || badness(selection) > badness(*best)) best = &selection;
   }

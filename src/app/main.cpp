@@ -40,8 +40,8 @@ int print(const cudart_doctor::Immediate& immediate) {
     // The first line; behind it comes advice for people.
     const cudart_doctor::Error error{cudart_doctor::ErrorKind::usage,
                                      immediate.text.substr(0, immediate.text.find('\n')), 0};
-    (void)cudart_doctor::write_all(
-        STDOUT_FILENO, cudart_doctor::render_error_json(error, immediate.exit_code));
+    (void)cudart_doctor::write_all(STDOUT_FILENO,
+                                   cudart_doctor::render_error_json(error, immediate.exit_code));
   }
   const int fd = immediate.to_stderr ? STDERR_FILENO : STDOUT_FILENO;
   const auto written = cudart_doctor::write_all(fd, immediate.text);

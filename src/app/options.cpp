@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <span>
 #include <sstream>
 #include <string_view>
@@ -58,11 +59,9 @@ CLI::Validator one_of(std::vector<NamedValue> values) {
 }
 
 /// CLI11's range check lets NaN pass.
-std::string check_number(const std::string& text) {
-  double value = 0;
-  return CLI::detail::lexical_cast(text, value) && std::isfinite(value)
-             ? std::string()
-             : "'" + text + "' is no number";
+std::string check_finite(const std::string& text) {
+  return std::isfinite(std::strtod(text.c_str(), nullptr)) ? std::string()
+                                                           : "'" + text + "' is no number";
 }
 
 void add_target(CLI::App& app, Options& options) {
@@ -124,7 +123,7 @@ void add_running(CLI::App& app, Options& options) {
            options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
          },
          "Seconds until the inspection is given up (default: 30)")
-      ->check(CLI::Validator(check_number, ""))
+      ->check(CLI::Validator(check_finite, ""))
       ->check(CLI::Range(0.1, 86400.0))
       ->type_name("SECONDS");
   app.add_option("--log-level", options.log_level, "Messages on stderr (default: warn)")

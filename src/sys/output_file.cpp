@@ -52,8 +52,7 @@ bool is_closed_folder(int error) { return error == EACCES || error == EPERM || e
 
 /// Writes a new file beside `path` and renames it: rename only replaces within one file system.
 /// `old` is the file there now, or nullptr.
-Result<void> replace_file(const std::string& path, const struct stat* old,
-                          std::string_view bytes) {
+Result<void> replace_file(const std::string& path, const struct stat* old, std::string_view bytes) {
   // A name that does not depend on path's: that may be as long as names can be.
   std::string temporary = path.substr(0, path.rfind('/') + 1) + ".cudart-doctor.XXXXXX";
   const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));

@@ -27,7 +27,8 @@ for name in sys.argv[1:]:
 
 
 def loader_finds(env):
-    done = subprocess.run([PYTHON, "-I", "-c", ASK, *NAMES], env=env, capture_output=True, text=True)
+    done = subprocess.run([PYTHON, "-I", "-c", ASK, *NAMES], env=env, capture_output=True,
+                          text=True)
     return done.stdout.strip()
 
 
@@ -66,11 +67,9 @@ class Loader(Case):
         self.assertEqual((runtime["kind"], runtime["version"][:4]), ("genuine", "13.2"))
         self.assertEqual(report["verdict"]["exit_code"], 0)
 
-    def test_an_older_runtime_in_the_library_path(self):
+    def test_the_library_path_outranks_a_newer_runtime_of_the_system(self):
         path = self.runtime("12.8")
         env = clean_environment(LD_LIBRARY_PATH=str(self.folder))
-        if loader_finds(env) != path.name:
-            self.skipTest("the loader finds a newer one of this machine first")
         self.assertEqual([each["path"] for each in mapped(self.report(env=env))], [str(path)])
 
     def test_a_stand_in_that_was_asked_for(self):
@@ -277,14 +276,16 @@ class NothingIsMapped(Case):
             lines = trace.read_text().splitlines()
             # The child that stands for a program started here maps the runtime, as it is to.
             targets = {line.split()[0] for line in lines if "__self-target" in line}
-            self.assertEqual(len(targets), 0 if "--pid" in arguments or "--from" in arguments else 1)
+            looks_at_another = "--pid" in arguments or "--from" in arguments
+            self.assertEqual(len(targets), 0 if looks_at_another else 1)
             own = [line for line in lines if line.split()[0] not in targets]
             self.assertGreater(len(own), 10)
             bad = [line for line in own
                    if re.search(r"mmap\(.*(libcudart|libcuda\.|libnv)", line) or "ptrace(" in line]
             self.assertEqual(bad, [])
             if "--pid" in arguments:
-                wrote = [line for line in own if re.search(r"openat\(.*/\d+/mem\"?.*O_(RDWR|WR)", line)]
+                wrote = [line for line in own
+                         if re.search(r"openat\(.*/\d+/mem\"?.*O_(RDWR|WR)", line)]
                 self.assertEqual(wrote, [])
 
 

@@ -31,7 +31,7 @@ class UsageErrors(Case):
             (["--color", "blue"], "'blue' is none of auto, always, never"),
             (["--timeout", "0"], "--timeout"),
             (["--timeout", "nan"], "--timeout: 'nan'"),
-            (["--timeout", "soon"], "--timeout: 'soon'"),
+            (["--timeout", "soon"], "--timeout: Value soon"),
             (["--log-level", "loud"], "--log-level: loud"),
             (["--bo\x1b[31mgus"], "--bo\\x1b[31mgus"),
             (["snapshot"], "--dir"),
@@ -195,7 +195,8 @@ class Users(Case):
 
 class Informing(Case):
     def test_help_version_and_tables_go_to_stdout(self):
-        for arguments, text in ((["--help"], "Usage: cudart-doctor"), (["--version"], "cudart-doctor "),
+        for arguments, text in ((["--help"], "Usage: cudart-doctor"),
+                                (["--version"], "cudart-doctor "),
                                 (["policies"], "vllm-2026-10"), (["--json-schema"], '"$schema"')):
             ended = doctor(*arguments)
             self.assertEqual((ended.code, ended.err), (0, b""))

@@ -30,7 +30,7 @@ class Installed(Case):
         for wheel in wheels:
             folder = fixture(self, wheel, "*.dist-info").parent
             shutil.copytree(folder, self.site, dirs_exist_ok=True,
-                            ignore=lambda at, names: {".complete", "include", "licenses"} & set(names))
+                            ignore=shutil.ignore_patterns(".complete", "include", "licenses"))
         return root / "bin/python"
 
     def start(self, python, *paths):
@@ -98,7 +98,8 @@ class Installed(Case):
         self.assertEqual(report["headline"]["policy"], "flashinfer-2026-09")
         self.assertIn(findings(report).get("RT04"), (None, "info"))
         chosen = selection(report, "flashinfer-2026-09")
-        self.assertEqual((chosen["runtime"], chosen["result"]), (by_path(report, real)["ref"], "ok"))
+        self.assertEqual(chosen["runtime"], by_path(report, real)["ref"])
+        self.assertEqual(chosen["result"], "ok")
 
     def test_the_renamed_shim_deceives_nobody(self):
         python = self.environment("cudart-12.8", "tilelang-0.1.12", "flashinfer-0.6.17")
@@ -126,6 +127,49 @@ class Installed(Case):
                 self.assertEqual(consumer["vintage"], vintage)
                 self.assertIn(pathlib.PurePath(path).name, consumer["vintage_from"])
                 self.assertEqual(report["headline"]["policy"], vintage)
+                victim.end()
+
+    def test_a_runtime_that_went_away_by_what_the_consumer_does(self):
+        """Which rules keep the deleted mark, cut it, or never match it: docs/policies.md."""
+        for wheel, vintage, result, deleted, missed in (
+                ("sglang-0.5.9", "sglang-legacy", "fails", "critical", "error"),
+                ("sglang-0.5.23", "sglang-2026-07", "ok", "critical", "info"),
+                ("flashinfer-0.6.17", "flashinfer-legacy-rt11", "fails", "critical", "error"),
+                ("flashinfer-0.7.4", "flashinfer-2026-09", "fails", "warning", "error")):
+            for change in ("deleted", "replaced"):
+                with self.subTest(wheel=wheel, change=change):
+                    python = self.environment("cudart-12.8", wheel)
+                    real = self.runtimes_in()[1]
+                    victim = self.start(python, real)
+                    if change == "deleted":
+                        real.unlink()
+                        name, level = "MP01", deleted
+                    else:
+                        os.replace(self.runtime("12.4"), real)
+                        name, level = "MP02", "error" if deleted == "warning" else deleted
+                    report = self.report("--pid", victim.pid)
+                    self.assertEqual(report["headline"]["policy"], vintage)
+                    self.assertEqual(selection(report, vintage)["result"], result)
+                    found = findings(report)
+                    self.assertEqual((found[name], found["RT08"]), (level, missed))
+                    victim.end()
+
+    def test_two_runtimes_by_severity(self):
+        for version, found in (("12.4", {"RT05": "error", "RT07": "warning"}),
+                               ("13.0", {"RT06": "warning", "RT07": "warning"})):
+            with self.subTest(version):
+                python = self.environment("cudart-12.8", "sglang-0.5.23")
+                victim = self.start(python, self.runtimes_in()[1],
+                                    self.runtime(version, folder="other"))
+                report = self.report("--pid", victim.pid)
+                for name, level in found.items():
+                    self.assertEqual(findings(report)[name], level)
+                chosen = selection(report, "sglang-2026-07")
+                self.assertEqual((chosen["result"], chosen["stability"]),
+                                 ("ok", "order_dependent"))
+                lowest = min((each for each in report["runtimes"] if each["loaded"]),
+                             key=lambda each: int(each["address"], 16))
+                self.assertEqual(chosen["runtime"], lowest["ref"])
                 victim.end()
 
     def test_a_patched_file_outranks_the_version(self):
