@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cudart_doctor/analyze/maps_view.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/analyze/scan_plan.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -173,10 +174,8 @@ std::vector<NameOnly> name_only_lines(const Snapshot& snapshot) {
   std::vector<NameOnly> out;
   std::set<std::string> known;
   bool first = true;
-  for (std::uint32_t row = 0; row < snapshot.maps.rows.size(); ++row) {
-    const Mapping& mapping = snapshot.maps.rows[row];
-    const std::string_view line = snapshot.maps.line(mapping);
-    if (line.find(kWord) == std::string_view::npos) continue;
+  for (const PythonLine& line : python_lines_with(snapshot.maps, kWord)) {
+    const Mapping& mapping = snapshot.maps.rows[line.row];
     const bool is_first = std::exchange(first, false);
     const std::string path(snapshot.maps.path(mapping));
     const auto object = std::find_if(snapshot.objects.begin(), snapshot.objects.end(),

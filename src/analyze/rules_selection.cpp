@@ -39,12 +39,13 @@ std::vector<std::string> passed_over(const Observations& seen) {
   return out;
 }
 
+/// A rule of an experimental part that few use is worth knowing, and no reason to stop a launch.
 Finding selected_look_alike(const Observations& seen, const Candidate& candidate,
                             const Rows& rows) {
   const Rows leading = leading_rows(rows);
   const Selection& first = *leading.front();
   Finding finding =
-      start_finding("RT04", Severity::critical,
+      start_finding("RT04", counts_in_full(first) ? Severity::critical : Severity::info,
                     sentence_about(leading, "would take " + look_alike_phrase(candidate) +
                                                 " for the CUDA runtime"));
   finding.consumer = consumer_phrase(first);
@@ -93,7 +94,7 @@ std::vector<Finding> judge_look_alike_selected(const Observations& seen, const R
       }
     }
     if (takers.empty()) continue;
-    if (counts_in_full(*takers.front())) {
+    if (takers.front()->presence != Presence::absent) {
       out.push_back(selected_look_alike(seen, candidate, takers));
     } else {
       append_findings(out, spared_look_alike(candidate, takers));

@@ -152,14 +152,21 @@ Result<LinkMapLook> read_link_map(ByteSource& memory,
 }
 
 AddressIndex::AddressIndex(const MapsTable& maps, const std::vector<LoadedObject>& objects) {
-  ranges_.reserve(maps.rows.size());
+  constexpr std::uint32_t kNone = UINT32_MAX;
+  std::vector<std::uint32_t> object_of_row(maps.rows.size(), kNone);
   for (std::uint32_t i = 0; i < objects.size(); ++i) {
-    for (const std::uint32_t row : objects[i].rows) {
-      ranges_.push_back({maps.rows[row].lo, maps.rows[row].hi, i});
-    }
+    for (const std::uint32_t row : objects[i].rows) object_of_row[row] = i;
   }
-  std::sort(ranges_.begin(), ranges_.end(),
-            [](const Range& a, const Range& b) { return a.lo < b.lo; });
+  ranges_.reserve(maps.rows.size());
+  for (std::size_t row = 0; row < maps.rows.size(); ++row) {
+    if (object_of_row[row] == kNone) continue;
+    ranges_.push_back({maps.rows[row].lo, maps.rows[row].hi, object_of_row[row]});
+  }
+  // The kernel's order is ascending, unless mappings changed while it was read.
+  const auto below = [](const Range& a, const Range& b) { return a.lo < b.lo; };
+  if (!std::is_sorted(ranges_.begin(), ranges_.end(), below)) {
+    std::sort(ranges_.begin(), ranges_.end(), below);
+  }
 }
 
 std::optional<std::uint32_t> AddressIndex::find(std::uint64_t address) const {

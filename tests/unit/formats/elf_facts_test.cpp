@@ -40,6 +40,25 @@ ElfFacts facts_of(const BuiltElf& elf) {
   return reader->read_facts();
 }
 
+/// A file whose first bytes were read beforehand; counts the reads that come nevertheless.
+class HeadSource final : public ByteSource {
+ public:
+  HeadSource(std::span<const std::byte> bytes, std::size_t head)
+      : file_(bytes), head_(bytes.first(head)) {}
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) override {
+    ++reads_;
+    return file_.read_at(offset, out);
+  }
+  [[nodiscard]] std::optional<std::uint64_t> size() const override { return file_.size(); }
+  [[nodiscard]] std::span<const std::byte> head() const override { return head_; }
+  [[nodiscard]] int reads() const { return reads_; }
+
+ private:
+  MemorySource file_;
+  std::span<const std::byte> head_;
+  int reads_ = 0;
+};
+
 void check_runtime(const ElfFacts& facts) {
   CHECK(facts.machine == 62);
   CHECK(facts.type == 3);
@@ -63,6 +82,22 @@ void check_runtime(const ElfFacts& facts) {
 }
 
 }  // namespace
+
+TEST_CASE("facts are the same however much of the file lies in the source's head") {
+  const BuiltElf elf = build_elf(runtime_spec());
+  const std::size_t total = elf.bytes.size();
+  for (const std::size_t head : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64},
+                                 std::size_t{500}, total / 2, total - 1, total}) {
+    HeadSource source(elf.bytes, head);
+    auto reader = ElfReader::open(source, ElfImage::file);
+    REQUIRE(reader);
+    const ElfFacts facts = reader->read_facts();
+    check_runtime(facts);
+    CHECK(facts.file_size == total);
+    if (head == 0) CHECK(source.reads() > 0);
+    if (head == total) CHECK(source.reads() == 0);
+  }
+}
 
 TEST_CASE("a file tells all that the loader would go by") {
   const BuiltElf elf = build_elf(runtime_spec());
