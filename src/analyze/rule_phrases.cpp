@@ -37,11 +37,17 @@ std::string answer_of(const Selection& row) {
 }  // namespace
 
 Rows scanning_rows(const Observations& seen) {
+  constexpr int kRanks = 4;
+  const auto rank_of = [](const Selection& selection) {
+    if (selection.presence == Presence::absent) return 3;
+    if (is_side_rule(selection)) return 2;
+    return selection.presence == Presence::present ? 0 : 1;
+  };
   Rows out;
-  for (const Presence presence : {Presence::present, Presence::unknown, Presence::absent}) {
+  for (int rank = 0; rank < kRanks; ++rank) {
     for (const Selection& selection : seen.selections) {
       const Policy* policy = find_policy(selection.policy);
-      if (policy != nullptr && policy->scans_addresses && selection.presence == presence) {
+      if (policy != nullptr && policy->scans_addresses && rank_of(selection) == rank) {
         out.push_back(&selection);
       }
     }
@@ -52,7 +58,9 @@ Rows scanning_rows(const Observations& seen) {
 Rows leading_rows(const Rows& rows) {
   Rows out;
   for (const Selection* row : rows) {
-    if (row->presence == rows.front()->presence && counts_in_full(*row)) out.push_back(row);
+    const bool alike = row->presence == rows.front()->presence &&
+                       counts_in_full(*row) == counts_in_full(*rows.front());
+    if (alike) out.push_back(row);
   }
   return out;
 }

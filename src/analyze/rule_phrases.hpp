@@ -12,11 +12,11 @@ namespace cudart_doctor {
 
 using Rows = std::vector<const Selection*>;
 
-/// The address-ordered rows: of consumers that are present, then unknown, then absent; each in
-/// the order of the table.
+/// The address-ordered rows: those that count in full (present consumers before unknown ones), then
+/// side rules, then absent consumers; each in the order of the table.
 Rows scanning_rows(const Observations& seen);
 
-/// Of `rows`, those that count in full; only the present ones, where one is present. No rows give
+/// Of `rows`, those that are like the first: present or not, counting in full or not. No rows give
 /// no rows.
 Rows leading_rows(const Rows& rows);
 
