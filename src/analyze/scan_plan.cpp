@@ -15,9 +15,8 @@ bool begins_lower(std::string_view text, std::string_view word) {
   const auto lower = [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   };
-  return text.size() >= word.size() &&
-         std::equal(word.begin(), word.end(), text.begin(),
-                    [&](char a, char b) { return a == lower(b); });
+  return text.size() >= word.size() && std::equal(word.begin(), word.end(), text.begin(),
+                                                  [&](char a, char b) { return a == lower(b); });
 }
 
 bool is_cuda_library(std::string_view soname) {

@@ -42,7 +42,7 @@ Decoded decode_utf8(std::string_view text) {
 
 /// Code points that would steer a terminal or reorder a line when printed.
 bool must_escape(std::uint32_t code) {
-  if (code < 0x20 || (code >= 0x7F && code < 0xA0)) return true;  // C0, DEL, C1
+  if (code < 0x20 || (code >= 0x7F && code < 0xA0)) return true;        // C0, DEL, C1
   if (code == 0x061C || code == 0x200E || code == 0x200F) return true;  // directional marks
   if (code >= 0x2028 && code <= 0x202E) return true;  // line separators, overrides
   if (code >= 0x2066 && code <= 0x2069) return true;  // isolates

@@ -31,9 +31,9 @@ constexpr std::uint64_t kSearchedWhole = 4U << 20U;
 
 Fact<ContentScan> search(ByteSource& source, const ElfReader& reader, const ElfFacts& facts) {
   const std::vector<FileRange> everything;
-  auto scan = scan_contents(source, reader.program_headers(), facts.machine,
-                            facts.file_size > kSearchedWhole ? reader.code_and_constants()
-                                                             : everything);
+  auto scan =
+      scan_contents(source, reader.program_headers(), facts.machine,
+                    facts.file_size > kSearchedWhole ? reader.code_and_constants() : everything);
   return scan ? Fact<ContentScan>::known(std::move(*scan))
               : Fact<ContentScan>::unknown(scan.error().message);
 }

@@ -108,8 +108,8 @@ Result<ProcessFacts> read_process_facts(const ProcDirectory& process, std::int64
     const StatusFile status = parse_status(*text);
     // /proc shows a thread under its number too, though it does not list it.
     if (status.process_id && *status.process_id != pid) {
-      return fail(ErrorKind::not_found, pid_text(pid) + " is a thread of process " +
-                                            std::to_string(*status.process_id));
+      return fail(ErrorKind::not_found,
+                  pid_text(pid) + " is a thread of process " + std::to_string(*status.process_id));
     }
     facts.uid = status.uid;
     facts.gid = status.gid;

@@ -33,9 +33,8 @@ const BlockCache::Block* BlockCache::block_at(std::uint64_t index) {
     block = &blocks_[filled_++];
     block->bytes = std::make_unique_for_overwrite<std::byte[]>(kBlockSize);
   } else {
-    block = &*std::min_element(blocks_.begin(), blocks_.end(), [](const auto& a, const auto& b) {
-      return a.used_at < b.used_at;
-    });
+    block = &*std::min_element(blocks_.begin(), blocks_.end(),
+                               [](const auto& a, const auto& b) { return a.used_at < b.used_at; });
   }
   // A block of process memory may begin or end in a hole: what is there counts, no error.
   const auto count = source_->read_at(index * kBlockSize, {block->bytes.get(), kBlockSize});

@@ -54,24 +54,24 @@ bool take_argument_store(CodeCursor& cursor) {
 bool returns_constant_x86(std::span<const std::byte> code) {
   constexpr int kMostStores = 6;
   CodeCursor cursor(code);
-  cursor.take({0xF3, 0x0F, 0x1E, 0xFA});                            // endbr64
-  const bool frame = cursor.take({0x55});                           // push rbp
-  if (frame && !cursor.take({0x48, 0x89, 0xE5})) return false;      // mov rbp, rsp
+  cursor.take({0xF3, 0x0F, 0x1E, 0xFA});                        // endbr64
+  const bool frame = cursor.take({0x55});                       // push rbp
+  if (frame && !cursor.take({0x48, 0x89, 0xE5})) return false;  // mov rbp, rsp
   if (frame) {
-    const bool room = cursor.take({0x48, 0x83, 0xEC});              // sub rsp, imm8
+    const bool room = cursor.take({0x48, 0x83, 0xEC});  // sub rsp, imm8
     if (room && !cursor.skip(1)) return false;
     for (int i = 0; i < kMostStores && take_argument_store(cursor); ++i) {
     }
   }
-  if (cursor.take({0xB8})) {                                        // mov eax, imm32
+  if (cursor.take({0xB8})) {  // mov eax, imm32
     if (!cursor.skip(4)) return false;
-  } else if (cursor.take({0x6A})) {                                 // push imm8; pop rax
+  } else if (cursor.take({0x6A})) {  // push imm8; pop rax
     if (!cursor.skip(1) || !cursor.take({0x58})) return false;
   } else if (!cursor.take({0x31, 0xC0}) && !cursor.take({0x33, 0xC0})) {  // xor eax, eax
     return false;
   }
   if (frame && !cursor.take({0x5D}) && !cursor.take({0xC9})) return false;  // pop rbp, leave
-  cursor.take({0xF3});                                              // rep, as in "rep ret"
+  cursor.take({0xF3});                                                      // rep, as in "rep ret"
   return cursor.take({0xC3});
 }
 

@@ -67,7 +67,8 @@ std::vector<FileRange> merge(std::vector<FileRange> ranges) {
 
 /// File ranges of the PT_LOAD segments with all of `flags`, disjoint and ascending: segments may
 /// overlap, and a liar can let 256 of them cover the whole file.
-std::vector<FileRange> loaded_ranges(const std::vector<ProgramHeader>& headers, std::uint32_t flags) {
+std::vector<FileRange> loaded_ranges(const std::vector<ProgramHeader>& headers,
+                                     std::uint32_t flags) {
   std::vector<FileRange> ranges;
   for (const ProgramHeader& header : headers) {
     if (header.type != elf::kPtLoad || (header.flags & flags) != flags) continue;

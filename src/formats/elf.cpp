@@ -19,14 +19,22 @@ namespace {
 /// Names of which every runtime, driver, compiler or management library, stub or hook exports at
 /// least one.
 constexpr std::array kTellingNames = {
-    elf::make_hashed("cudaMalloc"),        elf::make_hashed("cudaFree"),
-    elf::make_hashed("cudaGetErrorString"), elf::make_hashed("cudaSetDevice"),
-    elf::make_hashed("cudaMemcpy"),        elf::make_hashed("cudaLaunchKernel"),
-    elf::make_hashed("cudaRuntimeGetVersion"), elf::make_hashed("cudaDeviceSynchronize"),
-    elf::make_hashed("cuInit"),            elf::make_hashed("cuMemAlloc_v2"),
-    elf::make_hashed("cuGetErrorString"),  elf::make_hashed("cuLaunchKernel"),
-    elf::make_hashed("cuGetProcAddress_v2"), elf::make_hashed("nvrtcVersion"),
-    elf::make_hashed("nvmlInit_v2"),       elf::make_hashed("hipMalloc"),
+    elf::make_hashed("cudaMalloc"),
+    elf::make_hashed("cudaFree"),
+    elf::make_hashed("cudaGetErrorString"),
+    elf::make_hashed("cudaSetDevice"),
+    elf::make_hashed("cudaMemcpy"),
+    elf::make_hashed("cudaLaunchKernel"),
+    elf::make_hashed("cudaRuntimeGetVersion"),
+    elf::make_hashed("cudaDeviceSynchronize"),
+    elf::make_hashed("cuInit"),
+    elf::make_hashed("cuMemAlloc_v2"),
+    elf::make_hashed("cuGetErrorString"),
+    elf::make_hashed("cuLaunchKernel"),
+    elf::make_hashed("cuGetProcAddress_v2"),
+    elf::make_hashed("nvrtcVersion"),
+    elf::make_hashed("nvmlInit_v2"),
+    elf::make_hashed("hipMalloc"),
 };
 
 /// A string that a DT_ entry names; the reason in `damage` where it cannot be read.

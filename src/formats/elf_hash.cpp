@@ -13,7 +13,8 @@ constexpr std::size_t kBloomWord = 8;
 /// A chain in a sound table has a few links; a longer one is a lie or a cycle.
 constexpr std::uint32_t kMaxChain = 4096;
 
-std::optional<std::uint32_t> read_word(ImageBytes& image, std::uint64_t table, std::uint64_t index) {
+std::optional<std::uint32_t> read_word(ImageBytes& image, std::uint64_t table,
+                                       std::uint64_t index) {
   std::array<std::byte, kWord> raw{};
   if (index > UINT32_MAX) return std::nullopt;
   if (!image.read_address(saturating_add(table, index * kWord), raw)) return std::nullopt;

@@ -21,7 +21,9 @@ Result<void> ImageBytes::read_header() {
     if (cache_.error()) return tl::unexpected(*cache_.error());
     return fail(ErrorKind::malformed, "empty file");
   }
-  constexpr std::string_view kMagic = "\x7f" "ELF";
+  constexpr std::string_view kMagic =
+      "\x7f"
+      "ELF";
   if (size < kMagic.size() || std::memcmp(raw.data(), kMagic.data(), kMagic.size()) != 0) {
     return fail(ErrorKind::malformed, "not an ELF file");
   }
@@ -126,10 +128,10 @@ std::optional<std::string> ImageBytes::read_text(std::uint64_t offset, std::uint
   limit = std::min<std::uint64_t>(limit, kMaxString);
   while (text.size() < limit) {
     std::array<std::byte, kStep> piece;
-    const auto wanted = static_cast<std::size_t>(
-        std::min<std::uint64_t>(piece.size(), limit - text.size()));
-    const std::size_t count = cache_.read(saturating_add(offset, text.size()),
-                                          std::span(piece).first(wanted));
+    const auto wanted =
+        static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), limit - text.size()));
+    const std::size_t count =
+        cache_.read(saturating_add(offset, text.size()), std::span(piece).first(wanted));
     const std::string_view read = as_text(std::span(piece).first(count));
     const std::size_t end = read.find('\0');
     text.append(read.substr(0, end));

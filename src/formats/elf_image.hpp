@@ -49,7 +49,9 @@ class ImageBytes {
   [[nodiscard]] std::optional<Extent> locate(const ProgramHeader& segment) const;
 
   /// Reads at a source offset; returns how many bytes were there.
-  std::size_t read(std::uint64_t offset, std::span<std::byte> out) { return cache_.read(offset, out); }
+  std::size_t read(std::uint64_t offset, std::span<std::byte> out) {
+    return cache_.read(offset, out);
+  }
 
   /// Reads all of `out` at an address or returns false.
   bool read_address(std::uint64_t address, std::span<std::byte> out);

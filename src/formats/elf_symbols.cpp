@@ -103,8 +103,8 @@ std::optional<bool> constant_code_at(ImageBytes& image, std::uint64_t address) {
   std::array<std::byte, 64> code{};
   const auto extent = image.locate(address);
   if (!extent) return std::nullopt;
-  const auto wanted = static_cast<std::size_t>(
-      std::min<std::uint64_t>(code.size(), extent->available));
+  const auto wanted =
+      static_cast<std::size_t>(std::min<std::uint64_t>(code.size(), extent->available));
   const std::size_t size = image.read(extent->offset, std::span(code).first(wanted));
   if (size == 0) return std::nullopt;
   return returns_constant(std::span(code).first(size), image.header().machine);
@@ -144,8 +144,7 @@ void walk_symbols(ImageBytes& image, const Dynamic& dynamic,
     facts.damage.emplace_back("names of symbols lie outside the string table");
   }
   std::sort(facts.exports.begin(), facts.exports.end());
-  facts.exports.erase(std::unique(facts.exports.begin(), facts.exports.end()),
-                      facts.exports.end());
+  facts.exports.erase(std::unique(facts.exports.begin(), facts.exports.end()), facts.exports.end());
   if (!facts.exports.empty()) facts.exports_api = true;
   facts.symbols_walked = true;
 }

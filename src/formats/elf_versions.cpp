@@ -7,10 +7,10 @@
 namespace cudart_doctor::elf {
 namespace {
 
-constexpr std::size_t kDefinitionSize = 20;      // Elf64_Verdef
-constexpr std::size_t kDefinitionNameSize = 8;   // Elf64_Verdaux
-constexpr std::size_t kNeedSize = 16;            // Elf64_Verneed
-constexpr std::size_t kNeedVersionSize = 16;     // Elf64_Vernaux
+constexpr std::size_t kDefinitionSize = 20;     // Elf64_Verdef
+constexpr std::size_t kDefinitionNameSize = 8;  // Elf64_Verdaux
+constexpr std::size_t kNeedSize = 16;           // Elf64_Verneed
+constexpr std::size_t kNeedVersionSize = 16;    // Elf64_Vernaux
 
 /// Walks both lists and counts every entry that it reads.
 class VersionReader {

@@ -18,7 +18,7 @@ constexpr std::size_t kOldHeader = 16;  // magic, padding, nlibs
 constexpr std::size_t kOldEntry = 12;
 constexpr std::size_t kNewHeader = 48;
 constexpr std::size_t kNewEntry = 24;
-constexpr std::size_t kAlignment = 8;   // of struct cache_file_new
+constexpr std::size_t kAlignment = 8;  // of struct cache_file_new
 constexpr std::uint32_t kMaxEntries = 1U << 20U;
 constexpr std::size_t kMaxString = 4096;
 
@@ -40,8 +40,7 @@ Result<std::span<const std::byte>> find_new_part(std::span<const std::byte> byte
   const std::uint64_t old_entries = u32_at(bytes, kOldHeader - 4);
   std::uint64_t begin = kOldHeader + old_entries * kOldEntry;
   begin = (begin + kAlignment - 1) / kAlignment * kAlignment;
-  if (!fits(begin, kNewMagic.size(), bytes.size()) ||
-      !has_magic(bytes.subspan(begin), kNewMagic)) {
+  if (!fits(begin, kNewMagic.size(), bytes.size()) || !has_magic(bytes.subspan(begin), kNewMagic)) {
     return fail(ErrorKind::malformed, "holds only the format of before glibc 2.2");
   }
   return bytes.subspan(begin);
@@ -69,8 +68,8 @@ Result<void> check_byte_order(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Result<std::vector<LoaderCacheEntry>> parse_ld_cache(std::span<const std::byte> bytes,
-                                                     const std::function<bool(std::string_view)>& keep) {
+Result<std::vector<LoaderCacheEntry>> parse_ld_cache(
+    std::span<const std::byte> bytes, const std::function<bool(std::string_view)>& keep) {
   constexpr std::size_t kCount = 20;
   const auto part = find_new_part(bytes);
   if (!part) return tl::unexpected(part.error());
@@ -87,8 +86,7 @@ Result<std::vector<LoaderCacheEntry>> parse_ld_cache(std::span<const std::byte> 
     const auto soname = string_at(*part, u32_at(raw, 4));
     const auto path = string_at(*part, u32_at(raw, 8));
     if (!soname || !path) {
-      return fail(ErrorKind::malformed,
-                  "entry " + std::to_string(i) + " points outside the file");
+      return fail(ErrorKind::malformed, "entry " + std::to_string(i) + " points outside the file");
     }
     if (!keep(*soname)) continue;
     LoaderCacheEntry entry;

@@ -10,7 +10,7 @@ namespace cudart_doctor {
 namespace {
 
 constexpr std::size_t kMaxText = std::size_t{1} << 31U;
-constexpr std::size_t kShortestLine = 48;       // Bytes of an anonymous line, about.
+constexpr std::size_t kShortestLine = 48;  // Bytes of an anonymous line, about.
 constexpr std::size_t kMostReserved = 1U << 20U;
 constexpr std::size_t kMostOddText = 4096;
 constexpr std::uint8_t kNoDigit = 0xFF;
@@ -95,14 +95,13 @@ class LineCursor {
 /// the inode even where there is no path.
 bool parse_line(const char* begin, const char* end, Mapping& row) {
   LineCursor cursor(begin, end);
-  const bool fields = cursor.hex(row.lo) && cursor.take('-') && cursor.hex(row.hi) &&
-                      cursor.take(' ') && cursor.flag('r', '-', row.readable) &&
-                      cursor.flag('w', '-', row.writable) && cursor.flag('x', '-', row.executable) &&
-                      cursor.flag('s', 'p', row.shared) && cursor.take(' ') &&
-                      cursor.hex(row.offset) && cursor.take(' ') &&
-                      cursor.hex32(row.file.dev_major) && cursor.take(':') &&
-                      cursor.hex32(row.file.dev_minor) && cursor.take(' ') &&
-                      cursor.decimal(row.file.inode);
+  const bool fields =
+      cursor.hex(row.lo) && cursor.take('-') && cursor.hex(row.hi) && cursor.take(' ') &&
+      cursor.flag('r', '-', row.readable) && cursor.flag('w', '-', row.writable) &&
+      cursor.flag('x', '-', row.executable) && cursor.flag('s', 'p', row.shared) &&
+      cursor.take(' ') && cursor.hex(row.offset) && cursor.take(' ') &&
+      cursor.hex32(row.file.dev_major) && cursor.take(':') && cursor.hex32(row.file.dev_minor) &&
+      cursor.take(' ') && cursor.decimal(row.file.inode);
   if (!fields || row.lo >= row.hi) return false;
   if (!cursor.at_end() && !cursor.take(' ')) return false;
   cursor.skip_blanks();

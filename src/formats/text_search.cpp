@@ -16,7 +16,8 @@ std::uint32_t load_window(const void* from) {
 
 TextSearch::TextSearch(std::span<const std::string_view> texts) : texts_(texts) {
   for (std::size_t text = 0; text < texts.size(); ++text) {
-    // Whatever a text's place in the bytes, one of its first four windows lies at a fourth position.
+    // Whatever a text's place in the bytes, one of its first four windows lies at a fourth
+    // position.
     for (std::size_t skip = 0; skip < kStride && texts[text].size() >= kShortest; ++skip) {
       const std::uint32_t bytes = load_window(texts[text].data() + skip);
       windows_.push_back({bytes, text, skip});

@@ -19,7 +19,8 @@ Result<const CachedSource::Block*> CachedSource::fetch(std::uint64_t begin) {
   if (!oldest->bytes) oldest->bytes = std::make_unique_for_overwrite<std::byte[]>(block_size_);
   std::size_t filled = 0;
   while (filled < block_size_) {
-    auto count = source_.read_at(begin + filled, {oldest->bytes.get() + filled, block_size_ - filled});
+    auto count =
+        source_.read_at(begin + filled, {oldest->bytes.get() + filled, block_size_ - filled});
     if (!count) return tl::unexpected(count.error());
     if (*count == 0) break;
     filled += *count;

@@ -97,8 +97,8 @@ Reply read_reply(int fd, SteadyTime end) {
   return reply;
 }
 
-/// The names to ask for: those that LD_LIBRARY_PATH would answer first, since the loader looks there
-/// before its cache; then the rest, the newest major first.
+/// The names to ask for: those that LD_LIBRARY_PATH would answer first, since the loader looks
+/// there before its cache; then the rest, the newest major first.
 std::vector<std::string> names_in_search_order() {
   std::vector<std::string> names;
   const auto add = [&names](std::string_view name) {

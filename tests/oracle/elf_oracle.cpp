@@ -114,7 +114,8 @@ int main() {
   std::size_t different = 0;
   std::size_t total = 0;
   for (const char* root : {"/usr/local", "/usr/lib/python3", "/usr/lib", "/lib"}) {
-    for (const fs::path& path : shared_objects(root, kMostObjects - std::min(kMostObjects, total))) {
+    for (const fs::path& path :
+         shared_objects(root, kMostObjects - std::min(kMostObjects, total))) {
       struct stat status{};
       if (::stat(path.c_str(), &status) != 0) continue;
       if (!seen.emplace(status.st_dev, status.st_ino).second) continue;

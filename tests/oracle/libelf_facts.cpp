@@ -55,7 +55,8 @@ void take_definitions(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, Libel
     GElf_Verdef definition;
     GElf_Verdaux name;
     if (gelf_getverdef(data, offset, &definition) == nullptr) return;
-    if (gelf_getverdaux(data, offset + static_cast<int>(definition.vd_aux), &name) == nullptr) return;
+    if (gelf_getverdaux(data, offset + static_cast<int>(definition.vd_aux), &name) == nullptr)
+      return;
     facts.definitions.push_back(text_at(elf, header.sh_link, name.vda_name));
     offset += static_cast<int>(definition.vd_next);
   }

@@ -128,7 +128,8 @@ void Builder::order_symbols() {
   const auto count = static_cast<std::uint32_t>(std::max<std::size_t>(1, spec_.symbols.size() / 3));
   for (std::uint32_t bucket = 0; bucket < count; ++bucket) {
     for (const ElfSymbol& symbol : spec_.symbols) {
-      if (is_hashed(symbol) && gnu_hash_of(symbol.name) % count == bucket) symbols_.push_back(symbol);
+      if (is_hashed(symbol) && gnu_hash_of(symbol.name) % count == bucket)
+        symbols_.push_back(symbol);
     }
   }
   const auto first = std::find_if(symbols_.begin(), symbols_.end(), is_hashed);
@@ -175,12 +176,12 @@ void Builder::write_gnu_hash() {
   std::string chain;
   for (std::size_t i = first_hashed_ - 1; i < symbols_.size(); ++i) {
     const std::uint32_t hash = gnu_hash_of(symbols_[i].name);
-    bloom[(hash / 64) % 2] |= (std::uint64_t{1} << (hash % 64)) |
-                              (std::uint64_t{1} << ((hash >> kShift) % 64));
+    bloom[(hash / 64) % 2] |=
+        (std::uint64_t{1} << (hash % 64)) | (std::uint64_t{1} << ((hash >> kShift) % 64));
     const auto index = static_cast<std::uint32_t>(i + 1);
     if (bucket[hash % count] == 0) bucket[hash % count] = index;
-    const bool last = i + 1 == symbols_.size() ||
-                      gnu_hash_of(symbols_[i + 1].name) % count != hash % count;
+    const bool last =
+        i + 1 == symbols_.size() || gnu_hash_of(symbols_[i + 1].name) % count != hash % count;
     append(chain, (hash & ~1U) | (last ? 1U : 0U));
   }
   append(out_, bloom[0]);
@@ -292,8 +293,7 @@ void Builder::write_sections() {
   if (!spec_.section_headers) return;
   Strings names;
   std::string headers(64, '\0');
-  const auto add_header = [&](const ElfSection& section, std::uint64_t offset,
-                              std::uint64_t size) {
+  const auto add_header = [&](const ElfSection& section, std::uint64_t offset, std::uint64_t size) {
     append(headers, names.add(section.name));
     append(headers, section.type);
     append(headers, std::uint64_t{0});
@@ -321,7 +321,9 @@ void Builder::write_sections() {
 }
 
 void Builder::write_headers() {
-  std::string header = "\x7f" "ELF";
+  std::string header =
+      "\x7f"
+      "ELF";
   header += std::string("\x02\x01\x01", 3) + std::string(9, '\0');
   append(header, spec_.type);
   append(header, spec_.machine);
@@ -359,8 +361,8 @@ BuiltElf Builder::build() {
   if (spec_.interpreter) {
     begin_part("interpreter", 1);
     out_ += *spec_.interpreter + '\0';
-    segments_.push_back({3, 4, at_["interpreter"], at_["interpreter"],
-                         spec_.interpreter->size() + 1, 1});
+    segments_.push_back(
+        {3, 4, at_["interpreter"], at_["interpreter"], spec_.interpreter->size() + 1, 1});
   }
   write_notes();
   for (const auto& name : spec_.needed) dynamic_.emplace_back(1, strings_.add(name));
@@ -403,8 +405,12 @@ void BuiltElf::set_u8(std::uint64_t offset, std::uint8_t value) { put(bytes, off
 void BuiltElf::set_u16(std::uint64_t offset, std::uint16_t value) { put(bytes, offset, value); }
 void BuiltElf::set_u32(std::uint64_t offset, std::uint32_t value) { put(bytes, offset, value); }
 void BuiltElf::set_u64(std::uint64_t offset, std::uint64_t value) { put(bytes, offset, value); }
-std::uint32_t BuiltElf::u32(std::uint64_t offset) const { return get<std::uint32_t>(bytes, offset); }
-std::uint64_t BuiltElf::u64(std::uint64_t offset) const { return get<std::uint64_t>(bytes, offset); }
+std::uint32_t BuiltElf::u32(std::uint64_t offset) const {
+  return get<std::uint32_t>(bytes, offset);
+}
+std::uint64_t BuiltElf::u64(std::uint64_t offset) const {
+  return get<std::uint64_t>(bytes, offset);
+}
 
 std::uint64_t BuiltElf::dynamic_value(std::uint64_t tag) const {
   for (std::uint64_t offset = at.at("dynamic"); u64(offset) != 0; offset += 16) {

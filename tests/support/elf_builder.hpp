@@ -15,9 +15,9 @@ namespace cudart_doctor::test {
 struct ElfSymbol {
   std::string name;
   bool defined = true;
-  unsigned type = 2;       ///< STT_FUNC; 1 is an object, 10 an indirect function.
-  unsigned binding = 1;    ///< STB_GLOBAL; 0 is local, 2 weak.
-  std::string version{};   ///< A node of `version_definitions`, `version_base` or a need; "" none.
+  unsigned type = 2;      ///< STT_FUNC; 1 is an object, 10 an indirect function.
+  unsigned binding = 1;   ///< STB_GLOBAL; 0 is local, 2 weak.
+  std::string version{};  ///< A node of `version_definitions`, `version_base` or a need; "" none.
   std::uint64_t code_offset = 0;  ///< Where in `code` a defined symbol lies.
   bool absolute = false;
 };

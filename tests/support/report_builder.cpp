@@ -7,8 +7,8 @@ namespace cudart_doctor::testing {
 
 Report critical_report() {
   Report report = base_report();
-  Candidate& shim = add_runtime(report, RuntimeKind::shim,
-                                kSite + "tilelang/lib/libcudart_stub.so", 0x7f1a10000000);
+  Candidate& shim = add_runtime(report, RuntimeKind::shim, kSite + "tilelang/lib/libcudart_stub.so",
+                                0x7f1a10000000);
   shim.label = "TileLang shim";
   shim.package = "tilelang 0.1.11";
   shim.exported = 39;
@@ -16,8 +16,8 @@ Report critical_report() {
   shim.missing = {"cudaDeviceReset"};
   shim.selectable_by_name = true;
   shim.evidence = {"39 runtime functions exported, no version node"};
-  add_runtime(report, RuntimeKind::genuine,
-              kSite + "nvidia/cuda_runtime/lib/libcudart.so.12", 0x7f1a30000000);
+  add_runtime(report, RuntimeKind::genuine, kSite + "nvidia/cuda_runtime/lib/libcudart.so.12",
+              0x7f1a30000000);
   const std::size_t torch =
       add_object(report, kSite + "torch/lib/libtorch_cuda.so", 0x7f1a40000000);
   ElfFacts facts;
@@ -25,19 +25,21 @@ Report critical_report() {
   report.snapshot.objects[torch].elf = Fact<ElfFacts>::known(facts);
   report.companions.push_back(driver(report));
   fill_objects(report, 412);
-  add_consumer(report, {.id = "flashinfer", .name = "FlashInfer",
-                        .version = "0.6.14", .vintage = "flashinfer-legacy"});
-  add_consumer(report, {.id = "sglang", .name = "SGLang",
-                        .version = "0.5.9", .vintage = "sglang-2026-07"});
-  add_consumer(report, {.id = "torch", .name = "PyTorch",
-                        .version = "2.11", .vintage = "torch-elf"});
+  add_consumer(report, {.id = "flashinfer",
+                        .name = "FlashInfer",
+                        .version = "0.6.14",
+                        .vintage = "flashinfer-legacy"});
+  add_consumer(report,
+               {.id = "sglang", .name = "SGLang", .version = "0.5.9", .vintage = "sglang-2026-07"});
+  add_consumer(report,
+               {.id = "torch", .name = "PyTorch", .version = "2.11", .vintage = "torch-elf"});
   add_consumer(report, {.id = "vllm", .name = "vLLM"});
   Selection& flashinfer = add_selection(report, "flashinfer-legacy", "FlashInfer before #5198", 0);
   flashinfer.presence = Presence::present;
   flashinfer.presence_note = "FlashInfer 0.6.14";
   flashinfer.missing = {"cudaDeviceReset"};
-  flashinfer.error_text = "AttributeError: " + flashinfer.chosen_text +
-                          ": undefined symbol: cudaDeviceReset";
+  flashinfer.error_text =
+      "AttributeError: " + flashinfer.chosen_text + ": undefined symbol: cudaDeviceReset";
   flashinfer.stability = Stability::order_dependent;
   flashinfer.other_answers = {report.candidates[1].path};
   Selection& sglang = add_selection(report, "sglang-2026-07", "SGLang after #30870", 1);
@@ -103,8 +105,8 @@ Report environment_report() {
               0x7f1a30000000);
   add_installed(report, kSite + "nvidia/cu13/lib/libcudart.so.13", "13.0");
   fill_objects(report, 21);
-  add_consumer(report, {.id = "vllm", .name = "vLLM",
-                        .version = "0.21.0", .vintage = "vllm-2026-07"});
+  add_consumer(report,
+               {.id = "vllm", .name = "vLLM", .version = "0.21.0", .vintage = "vllm-2026-07"});
   Selection& vllm = add_selection(report, "vllm-2026-07", "vLLM after #47586", 0);
   vllm.presence = Presence::present;
   vllm.current = true;
@@ -145,8 +147,7 @@ Report unreadable_report() {
   object.route = ReadRoute::none;
   fill_objects(report, 31);
   snapshot.capture.objects_read = 0;
-  snapshot.capture.unread.assign(
-      31, "/usr/local/cuda/lib64/libcudart.so.12: permission denied");
+  snapshot.capture.unread.assign(31, "/usr/local/cuda/lib64/libcudart.so.12: permission denied");
   snapshot.capture.notes = {"run as the same user (1000) or as root to see more"};
   snapshot.environment = Fact<Environment>::unknown("permission denied");
   snapshot.link_map = Fact<std::vector<LinkNamespace>>::unknown("permission denied");
@@ -196,8 +197,8 @@ Report crowded_report() {
   add(RuntimeKind::stub, kSite + "empty/libcudart.so.13", 0x7f1a70000000);
   add(RuntimeKind::not_a_runtime, "/data/libcudart/model.bin", 0x7f1a80000000);
   report.candidates.back().loaded = false;
-  for (const std::string name : {"libcublas.so.13", "libnccl.so.2", "libcusparse.so.12",
-                                 "libcudnn_graph.so.9"}) {
+  for (const std::string name :
+       {"libcublas.so.13", "libnccl.so.2", "libcusparse.so.12", "libcudnn_graph.so.9"}) {
     add(RuntimeKind::static_copy, kSite + "nvidia/lib/" + name, 0x7f1a90000000);
     report.candidates.back().version = name == "libnccl.so.2" ? "12.8" : "13.0";
   }
@@ -212,7 +213,8 @@ Report crowded_report() {
   report.companions.push_back(stub);
   report.snapshot.link_map = Fact<std::vector<LinkNamespace>>::known(
       {{.id = 0,
-        .entries = {{.name = "", .object = {}}, {.name = report.candidates[1].path, .object = 1},
+        .entries = {{.name = "", .object = {}},
+                    {.name = report.candidates[1].path, .object = 1},
                     {.name = "libcuda.so.1", .object = 3}},
         .note = "list broken after 3 entries"}});
   report.snapshot.capture.static_skipped = 37;

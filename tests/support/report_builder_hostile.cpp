@@ -19,13 +19,15 @@ std::vector<std::string> nasty_texts() {
           "/line\nbreak\r\n/tab\t/libcudart.so.12",
           "/right-to-left \xe2\x80\xae/12.os.tradubil",
           "/not utf-8 \xff\xfe\xc0\xaf\xed\xa0\x80/libcudart.so.12",
-          "/c1 \xc2\x9b" "31m/libcudart.so.12",
+          "/c1 \xc2\x9b"
+          "31m/libcudart.so.12",
           std::string(300, '\x01'),
-          "/\xe4\xbd\xa0\xe5\xa5\xbd/" + [] {
-            std::string wide;
-            for (int i = 0; i < 200; ++i) wide += "\xe4\xbd\xa0";
-            return wide;
-          }(),
+          "/\xe4\xbd\xa0\xe5\xa5\xbd/" +
+              [] {
+                std::string wide;
+                for (int i = 0; i < 200; ++i) wide += "\xe4\xbd\xa0";
+                return wide;
+              }(),
           "\\x1b[31m \\",
           ""};
 }

@@ -100,8 +100,7 @@ Report base_report() {
   snapshot.process.uid = 1000;
   snapshot.process.gid = 1000;
   snapshot.process.comm = "python3";
-  snapshot.process.command_line =
-      Fact<std::vector<std::string>>::known({"sglang::scheduler_TP0"});
+  snapshot.process.command_line = Fact<std::vector<std::string>>::known({"sglang::scheduler_TP0"});
   snapshot.process.executable = Fact<std::string>::known("/usr/bin/python3.12");
   snapshot.process.ns_pids = {4121, 17};
   snapshot.process.namespaces = {{"mnt", 4026532001}, {"pid", 4026532002}};
@@ -113,12 +112,12 @@ Report base_report() {
   snapshot.host.kernel_module = Fact<std::string>::known("580.95.05");
   snapshot.capture.taken_at = "2026-09-30T03:12:45Z";
   snapshot.capture.maps_reads = 1;
-  snapshot.environment = Fact<Environment>::known(
-      {.note = "",
-       .variables = {{"PATH", "/usr/bin"},
-                     {"LD_LIBRARY_PATH", "/usr/local/nvidia/lib64"},
-                     {"NVIDIA_API_KEY", "nvapi-0123"},
-                     {"CUDA_VISIBLE_DEVICES", "0"}}});
+  snapshot.environment =
+      Fact<Environment>::known({.note = "",
+                                .variables = {{"PATH", "/usr/bin"},
+                                              {"LD_LIBRARY_PATH", "/usr/local/nvidia/lib64"},
+                                              {"NVIDIA_API_KEY", "nvapi-0123"},
+                                              {"CUDA_VISIBLE_DEVICES", "0"}}});
   snapshot.link_map = Fact<std::vector<LinkNamespace>>::known({LinkNamespace{}});
   snapshot.loader.cache = Fact<std::vector<LoaderCacheEntry>>::known({});
   snapshot.python.is_python = true;

@@ -126,8 +126,7 @@ SnapshotBuilder& SnapshotBuilder::disk(std::string_view path, DiskEntry entry) {
 SnapshotBuilder& SnapshotBuilder::cache(std::string_view soname, std::string_view path,
                                         std::uint32_t flags) {
   empty_cache();
-  snapshot_.loader.cache.get()->push_back(
-      {std::string(soname), std::string(path), flags, false});
+  snapshot_.loader.cache.get()->push_back({std::string(soname), std::string(path), flags, false});
   return *this;
 }
 

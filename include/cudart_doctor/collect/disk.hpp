@@ -39,7 +39,7 @@ class DiskReader {
   Snapshot& snapshot_;
   CaptureRules unmapped_rules_;
   std::map<FileKey, std::string> read_files_;  ///< Files that were read, with the path's entry.
-  std::map<FileKey, std::size_t> objects_;  ///< Device and inode to index of the mapped object.
+  std::map<FileKey, std::size_t> objects_;     ///< Device and inode to index of the mapped object.
 };
 
 }  // namespace cudart_doctor

@@ -48,7 +48,7 @@ class ObjectReader {
   const CaptureContext& context_;
   ProcessMemory& memory_;
   std::unique_ptr<std::byte[]> head_;  ///< The first bytes of the file that is being read.
-  std::string map_files_refused_;  ///< Why map_files is closed to us; asked once.
+  std::string map_files_refused_;      ///< Why map_files is closed to us; asked once.
 };
 
 }  // namespace cudart_doctor

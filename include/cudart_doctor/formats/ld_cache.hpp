@@ -13,7 +13,7 @@
 namespace cudart_doctor {
 
 /// Entries whose soname passes `keep`, in cache order. Errors: malformed, limit.
-Result<std::vector<LoaderCacheEntry>> parse_ld_cache(std::span<const std::byte> bytes,
-                                                     const std::function<bool(std::string_view)>& keep);
+Result<std::vector<LoaderCacheEntry>> parse_ld_cache(
+    std::span<const std::byte> bytes, const std::function<bool(std::string_view)>& keep);
 
 }  // namespace cudart_doctor

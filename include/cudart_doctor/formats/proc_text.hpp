@@ -26,7 +26,7 @@ bool addresses_ascend(const MapsTable& maps);
 struct StatusFile {
   std::string name;
   std::optional<std::int64_t> process_id;  ///< Tgid: of a thread its process, else itself.
-  std::optional<std::uint32_t> uid;   ///< Real.
+  std::optional<std::uint32_t> uid;        ///< Real.
   std::optional<std::uint32_t> gid;
   std::vector<std::int64_t> ns_pids;  ///< NSpid, outermost first.
   std::uint32_t threads = 0;
@@ -35,7 +35,7 @@ struct StatusFile {
 StatusFile parse_status(std::string_view text);
 
 struct StatFile {
-  std::string comm;        ///< May hold blanks and parentheses.
+  std::string comm;  ///< May hold blanks and parentheses.
   char state = '?';
   std::int64_t parent_pid = 0;
   std::uint64_t start_ticks = 0;

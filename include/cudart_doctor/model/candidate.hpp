@@ -30,27 +30,31 @@ struct Candidate {
   std::string version_from;  ///< "constant in code", "file name", "text in the library", ...
   std::optional<int> major;  ///< 11, 12, 13: from contents, not from the name.
   std::string soname;
-  std::string label;         ///< One or two words: "TileLang shim", "vendored copy", "empty stub".
-  std::string package;       ///< "tilelang 0.1.11" where a distribution on disk owns it.
-  std::uint32_t exported = 0;          ///< Exported runtime functions.
-  bool exports_known = false;          ///< The symbol table was walked.
-  std::vector<std::string> missing;    ///< Of the names that the scanning consumers bind (bind order).
-  std::uint32_t names_asked = 0;       ///< How many names `missing` was drawn from; 0: not looked up.
-  bool soname_disagrees = false;       ///< Soname's major is not the contents' (masquerade).
-  bool vendored = false;               ///< Genuine with a private soname, e.g. a hashed one.
-  bool selectable_by_name = false;     ///< Some name rule could take it.
+  std::string label;    ///< One or two words: "TileLang shim", "vendored copy", "empty stub".
+  std::string package;  ///< "tilelang 0.1.11" where a distribution on disk owns it.
+  std::uint32_t exported = 0;  ///< Exported runtime functions.
+  bool exports_known = false;  ///< The symbol table was walked.
+  std::vector<std::string>
+      missing;                      ///< Of the names that the scanning consumers bind (bind order).
+  std::uint32_t names_asked = 0;    ///< How many names `missing` was drawn from; 0: not looked up.
+  bool soname_disagrees = false;    ///< Soname's major is not the contents' (masquerade).
+  bool vendored = false;            ///< Genuine with a private soname, e.g. a hashed one.
+  bool selectable_by_name = false;  ///< Some name rule could take it.
   std::optional<std::string> build_id;
-  std::vector<std::string> evidence;   ///< How the kind is known; one sentence each.
+  std::vector<std::string> evidence;  ///< How the kind is known; one sentence each.
 };
 
 enum class CompanionKind : std::uint8_t {
-  driver,          ///< Genuine libcuda.
-  driver_compat,   ///< Genuine libcuda of a forward-compatibility package (ELF note).
-  driver_stub,     ///< The toolkit's link-time libcuda.
-  driver_shim,     ///< A partial libcuda (TileLang's libcuda_stub.so / libstub_cuda.so).
-  driver_broken,   ///< Named libcuda, but empty, cut, no ELF, wrong soname or without cuInit.
-  nvrtc, nvrtc_stub, nvrtc_shim,
-  nvml, nvml_stub,
+  driver,         ///< Genuine libcuda.
+  driver_compat,  ///< Genuine libcuda of a forward-compatibility package (ELF note).
+  driver_stub,    ///< The toolkit's link-time libcuda.
+  driver_shim,    ///< A partial libcuda (TileLang's libcuda_stub.so / libstub_cuda.so).
+  driver_broken,  ///< Named libcuda, but empty, cut, no ELF, wrong soname or without cuInit.
+  nvrtc,
+  nvrtc_stub,
+  nvrtc_shim,
+  nvml,
+  nvml_stub,
   undetermined,
 };
 
@@ -62,7 +66,7 @@ struct Companion {
   std::string soname;
   std::string version;
   std::string version_from;
-  std::string found_by;                ///< For files on disk: which rule reaches it.
+  std::string found_by;  ///< For files on disk: which rule reaches it.
   std::vector<std::string> evidence;
 };
 
@@ -70,13 +74,14 @@ enum class Presence : std::uint8_t { present, absent, unknown };
 
 /// A framework that picks a CUDA runtime, and whether it is in the target.
 struct Consumer {
-  std::string id;       ///< "vllm", "sglang", "flashinfer", "tilelang", "torch", "cudnn-frontend"
-  std::string name;     ///< "vLLM", as the user knows it.
+  std::string id;    ///< "vllm", "sglang", "flashinfer", "tilelang", "torch", "cudnn-frontend"
+  std::string name;  ///< "vLLM", as the user knows it.
   Presence presence = Presence::unknown;
-  std::string version;  ///< "" when unknown.
-  std::string vintage;  ///< Id of the policy whose vintage is installed, "" when unknown.
+  std::string version;       ///< "" when unknown.
+  std::string vintage;       ///< Id of the policy whose vintage is installed, "" when unknown.
   std::string vintage_from;  ///< "text of .../cuda_wrapper.py", "version 0.5.9".
-  std::vector<std::string> signs;  ///< "mapped .../vllm/_C.abi3.so", "vllm-0.9.dist-info", "command line"
+  std::vector<std::string>
+      signs;  ///< "mapped .../vllm/_C.abi3.so", "vllm-0.9.dist-info", "command line"
 };
 
 }  // namespace cudart_doctor

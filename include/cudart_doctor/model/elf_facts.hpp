@@ -32,9 +32,9 @@ struct SymbolCensus {
 /// Facts of a 64-bit little-endian ELF object, from its program headers and PT_DYNAMIC: what the
 /// loader itself sees. Section headers are used only for `device_code_sections`.
 struct ElfFacts {
-  std::uint16_t machine = 0;  ///< e_machine: 62 x86-64, 183 AArch64
-  std::uint16_t type = 0;     ///< e_type: 2 executable, 3 shared object
-  bool from_memory = false;   ///< Read from the loaded image, not from the file.
+  std::uint16_t machine = 0;        ///< e_machine: 62 x86-64, 183 AArch64
+  std::uint16_t type = 0;           ///< e_type: 2 executable, 3 shared object
+  bool from_memory = false;         ///< Read from the loaded image, not from the file.
   std::uint64_t file_size = 0;      ///< Bytes; 0 when read from memory.
   std::uint64_t required_size = 0;  ///< Largest p_offset + p_filesz.
   std::uint32_t load_segments = 0;
@@ -43,12 +43,12 @@ struct ElfFacts {
   std::optional<std::string> rpath;
   std::optional<std::string> runpath;
   std::optional<std::string> interpreter;
-  std::vector<std::string> needed;                 ///< DT_NEEDED, in order.
-  std::optional<std::string> version_base;         ///< The VER_FLG_BASE definition.
-  std::vector<std::string> version_definitions;    ///< The other version nodes, in order.
+  std::vector<std::string> needed;               ///< DT_NEEDED, in order.
+  std::optional<std::string> version_base;       ///< The VER_FLG_BASE definition.
+  std::vector<std::string> version_definitions;  ///< The other version nodes, in order.
   std::vector<VersionNeed> version_needs;
-  bool has_symbol_versions = false;  ///< DT_VERSYM is there.
-  bool is_symbolic = false;          ///< DT_SYMBOLIC or DF_SYMBOLIC.
+  bool has_symbol_versions = false;        ///< DT_VERSYM is there.
+  bool is_symbolic = false;                ///< DT_SYMBOLIC or DF_SYMBOLIC.
   std::optional<std::string> build_id;     ///< Lower-case hex of NT_GNU_BUILD_ID.
   std::optional<std::string> compat_note;  ///< Text of .note.cuda.fwd_compatibility.
   /// Whether fat-binary sections (.nv_fatbin, .nvFatBinSegment, __nv_relfatbin, .nv_fatbin_*) are
@@ -59,10 +59,10 @@ struct ElfFacts {
   /// full walk, which `symbols_walked` tells.
   bool exports_api = false;  ///< At least one name of a CUDA API family is defined here.
   bool symbols_walked = false;
-  std::uint32_t defined_symbols = 0;   ///< Defined dynamic symbols, of any name (full walk).
-  SymbolCensus census;                 ///< Full walk.
-  std::vector<std::string> exports;    ///< Defined names of the CUDA families, sorted, unique.
-  std::vector<SymbolRef> undefined;    ///< Undefined names of the CUDA families.
+  std::uint32_t defined_symbols = 0;  ///< Defined dynamic symbols, of any name (full walk).
+  SymbolCensus census;                ///< Full walk.
+  std::vector<std::string> exports;   ///< Defined names of the CUDA families, sorted, unique.
+  std::vector<SymbolRef> undefined;   ///< Undefined names of the CUDA families.
   /// True when cuInit is defined and its code returns a constant; nothing when it was not seen.
   std::optional<bool> cu_init_is_constant;
   /// What could be read only in part, one sentence each ("symbol table lies past the end").
@@ -80,8 +80,9 @@ struct ContentScan {
   std::vector<std::string> yardstick;      ///< Those of the four yardstick strings that occur.
   std::vector<VersionConstant> constants;  ///< Plausible constants in executable segments.
   std::vector<std::string> markers;        ///< Texts that give a known look-alike away.
-  std::optional<std::string> text_version; ///< Version that the library carries as text (NVRTC, driver).
-  std::uint64_t bytes = 0;                 ///< Searched.
+  std::optional<std::string>
+      text_version;         ///< Version that the library carries as text (NVRTC, driver).
+  std::uint64_t bytes = 0;  ///< Searched.
 };
 
 /// What capture should do with an object after its cheap ELF facts are there; decided by

@@ -16,16 +16,16 @@ enum class Owner : std::uint8_t {
 };
 
 struct Finding {
-  std::string id;          ///< "RT04"; never reused.
-  std::string slug;        ///< "lookalike-selected"
+  std::string id;    ///< "RT04"; never reused.
+  std::string slug;  ///< "lookalike-selected"
   Severity severity = Severity::info;
   Owner owner = Owner::image;
-  std::string headline;    ///< One sentence: the answer.
-  std::string effect;      ///< What breaks or would break, for whom, loudly or silently.
+  std::string headline;               ///< One sentence: the answer.
+  std::string effect;                 ///< What breaks or would break, for whom, loudly or silently.
   std::vector<std::string> evidence;  ///< Facts, one sentence each, escaped when printed.
   std::vector<std::string> fixes;     ///< Concrete steps, the best first.
   std::vector<std::string> no_help;   ///< What looks like a remedy and is none, with the reason.
-  std::string consumer;    ///< "FlashInfer 0.6.14", "" where none is concerned.
+  std::string consumer;               ///< "FlashInfer 0.6.14", "" where none is concerned.
 };
 
 }  // namespace cudart_doctor

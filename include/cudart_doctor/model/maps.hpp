@@ -26,7 +26,8 @@ struct Mapping {
   FileKey file;
   std::uint32_t text_begin = 0;
   std::uint32_t text_size = 0;
-  std::uint32_t path_begin = 0;  ///< Start of the path inside the line; text_size when there is none.
+  std::uint32_t path_begin =
+      0;  ///< Start of the path inside the line; text_size when there is none.
   bool readable = false;
   bool writable = false;
   bool executable = false;
@@ -37,9 +38,9 @@ struct Mapping {
 struct MapsTable {
   std::string text;
   std::vector<Mapping> rows;
-  std::uint64_t odd_lines = 0;   ///< Lines that are no maps line; skipped and counted.
+  std::uint64_t odd_lines = 0;  ///< Lines that are no maps line; skipped and counted.
   std::string first_odd_line;
-  bool truncated = false;        ///< The text did not end with LF.
+  bool truncated = false;  ///< The text did not end with LF.
 
   /// The raw line, without LF.
   [[nodiscard]] std::string_view line(const Mapping& row) const {

@@ -15,8 +15,8 @@ namespace cudart_doctor {
 struct Verdict {
   std::optional<Severity> worst;  ///< Of all findings; nothing when there is none.
   Severity fail_on = Severity::error;
-  int exit_code = 0;              ///< 0, 1 or 3; the same in every format.
-  std::string undecided;          ///< Why exit 3: what could not be seen.
+  int exit_code = 0;      ///< 0, 1 or 3; the same in every format.
+  std::string undecided;  ///< Why exit 3: what could not be seen.
 };
 
 struct Report {
@@ -26,8 +26,9 @@ struct Report {
   std::vector<Consumer> consumers;
   std::vector<Selection> selections;  ///< In the order of the policy table.
   std::string headline_policy;        ///< Id of the rule that the headline follows.
-  std::string headline_note;          ///< "assumed: no consumer was found", "FlashInfer 0.6.14 is installed"
-  std::vector<Finding> findings;      ///< Gravest first; the order is total.
+  std::string
+      headline_note;  ///< "assumed: no consumer was found", "FlashInfer 0.6.14 is installed"
+  std::vector<Finding> findings;  ///< Gravest first; the order is total.
   Verdict verdict;
 };
 

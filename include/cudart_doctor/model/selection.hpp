@@ -20,8 +20,8 @@ enum class Outcome : std::uint8_t {
   not_found,            ///< The loader finds nothing for the wanted name.
   multiple,             ///< cuDNN's front end: two majors open.
   aborts,               ///< The rule ends in abort() (TileLang's resolver).
-  undetermined,         ///< Cannot be decided from outside; `candidates_possible` says between what.
-  not_applicable,       ///< The rule has nothing to do here (no such consumer code mapped).
+  undetermined,    ///< Cannot be decided from outside; `candidates_possible` says between what.
+  not_applicable,  ///< The rule has nothing to do here (no such consumer code mapped).
 };
 
 /// What opening the chosen text would give.
@@ -56,11 +56,11 @@ struct Selection {
   std::optional<std::size_t> object;     ///< The mapped object that the answer ends at.
   std::optional<std::string> disk_path;  ///< The file on disk that the answer ends at.
   OpenOutcome open = OpenOutcome::not_asked;
-  std::string open_note;                 ///< Why, in one sentence.
-  std::vector<std::string> missing;      ///< Bound names that the opened object lacks, bind order.
-  bool missing_known = false;            ///< The object's symbols could be read.
-  std::string error_text;                ///< What the consumer prints if it fails; "" if it works.
-  std::string error_type;                ///< Exception class of it ("AttributeError"), may be "".
+  std::string open_note;             ///< Why, in one sentence.
+  std::vector<std::string> missing;  ///< Bound names that the opened object lacks, bind order.
+  bool missing_known = false;        ///< The object's symbols could be read.
+  std::string error_text;            ///< What the consumer prints if it fails; "" if it works.
+  std::string error_type;            ///< Exception class of it ("AttributeError"), may be "".
   std::vector<Step> steps;
   Stability stability = Stability::not_by_address;
   std::vector<std::string> other_answers;  ///< Paths or outcomes, each once.
@@ -69,11 +69,11 @@ struct Selection {
   std::string presence_note;               ///< "SGLang 0.5.9", "another vintage is installed".
 
   /// The row of the policy table, copied so that a renderer needs nothing but the report.
-  std::string title;     ///< "FlashInfer after #5198"
-  std::string consumer;  ///< Consumer id ("flashinfer"); empty for a plain loader rule.
-  std::string vintage;   ///< "from pull 5198 (2026-09)"
-  std::string source;    ///< Where the rule was read.
-  bool current = false;  ///< The consumer's present rule, else an older vintage.
+  std::string title;        ///< "FlashInfer after #5198"
+  std::string consumer;     ///< Consumer id ("flashinfer"); empty for a plain loader rule.
+  std::string vintage;      ///< "from pull 5198 (2026-09)"
+  std::string source;       ///< Where the rule was read.
+  bool current = false;     ///< The consumer's present rule, else an older vintage.
   std::uint32_t bound = 0;  ///< How many names it binds eagerly; 0: by need.
 
   /// True when the consumer would end with an object that it can open and bind.

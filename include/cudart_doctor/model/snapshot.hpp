@@ -43,15 +43,15 @@ struct LoadedObject {
   bool marked_deleted = false;     ///< maps shows " (deleted)" and the file is not really so named.
   bool executable = false;         ///< Has an executable mapping: a loaded library, not data.
   std::uint64_t lowest = 0;        ///< Lowest mapped address.
-  std::vector<std::uint32_t> rows; ///< Indices into MapsTable::rows.
+  std::vector<std::uint32_t> rows;  ///< Indices into MapsTable::rows.
   FileState state = FileState::unknown;
   std::string state_note;
-  std::optional<FileKey> path_now;           ///< What is at the path today, where that is another file.
+  std::optional<FileKey> path_now;  ///< What is at the path today, where that is another file.
   std::optional<std::string> path_now_build_id;
   ReadRoute route = ReadRoute::none;
-  std::string route_note;          ///< Why a better route was not taken.
+  std::string route_note;  ///< Why a better route was not taken.
   Fact<ElfFacts> elf;
-  Fact<ContentScan> content;       ///< Not asked unless the object is a suspect.
+  Fact<ContentScan> content;  ///< Not asked unless the object is a suspect.
   /// Facts that only a test case can give: the selection rule whose loader code is in the object.
   std::vector<std::string> uses_rules;
 
@@ -64,8 +64,8 @@ struct LoadedObject {
 
 /// One entry of a loader namespace's link map, in load order.
 struct LinkEntry {
-  std::uint64_t load_bias = 0;  ///< l_addr
-  std::string name;             ///< l_name, as bytes; empty for the main program.
+  std::uint64_t load_bias = 0;          ///< l_addr
+  std::string name;                     ///< l_name, as bytes; empty for the main program.
   std::optional<std::uint32_t> object;  ///< Index into Snapshot::objects, where l_ld lies in one.
 };
 
@@ -98,10 +98,10 @@ struct ProcessFacts {
   std::uint64_t start_ticks = 0;  ///< Field 22 of stat: clock ticks since boot.
   std::optional<std::uint32_t> uid;
   std::optional<std::uint32_t> gid;
-  std::string comm;                      ///< Short name, as bytes.
-  Fact<std::vector<std::string>> command_line;  ///< argv; or one overwritten title.
-  Fact<std::string> executable;          ///< readlink of exe, in the target's view.
-  std::vector<std::int64_t> ns_pids;     ///< NSpid, outermost first.
+  std::string comm;                                     ///< Short name, as bytes.
+  Fact<std::vector<std::string>> command_line;          ///< argv; or one overwritten title.
+  Fact<std::string> executable;                         ///< readlink of exe, in the target's view.
+  std::vector<std::int64_t> ns_pids;                    ///< NSpid, outermost first.
   std::map<std::string, std::uint64_t> namespaces;      ///< "mnt" -> inode, of the target.
   std::map<std::string, std::uint64_t> own_namespaces;  ///< The doctor's.
   std::uint32_t threads = 0;
@@ -128,14 +128,14 @@ enum class DiskKind : std::uint8_t { absent, file, directory, other, unreadable 
 /// What a path in the target's view leads to. Keyed by path in Snapshot::disk.
 struct DiskEntry {
   DiskKind kind = DiskKind::unreadable;
-  std::string note;       ///< The reason for unreadable, what `other` is (FIFO, device).
+  std::string note;  ///< The reason for unreadable, what `other` is (FIFO, device).
   FileKey key;
   std::uint64_t size = 0;
   std::string real_path;  ///< After symbolic links, inside the target's root.
   Fact<ElfFacts> elf;
   Fact<ContentScan> content;
-  Fact<std::string> text;             ///< Contents, for small text files that were asked for.
-  std::vector<std::string> names;     ///< Sorted names in a directory that passed the filter.
+  Fact<std::string> text;          ///< Contents, for small text files that were asked for.
+  std::vector<std::string> names;  ///< Sorted names in a directory that passed the filter.
 };
 
 /// What later steps want to know about a path. `list` keeps names that contain `filter`.
@@ -163,8 +163,8 @@ struct PythonDistribution {
 };
 
 struct PythonFacts {
-  bool is_python = false;                   ///< The target runs a Python interpreter.
-  std::vector<std::string> site_directories;  ///< In search order, in the target's view.
+  bool is_python = false;                       ///< The target runs a Python interpreter.
+  std::vector<std::string> site_directories;    ///< In search order, in the target's view.
   std::vector<std::string> unread_directories;  ///< "PATH: reason"
   std::vector<PythonDistribution> distributions;
   std::string chosen_by;  ///< How the environment was found ("VIRTUAL_ENV", "mapped objects").
@@ -173,7 +173,7 @@ struct PythonFacts {
 struct HostFacts {
   std::string name;
   std::string kernel;
-  Fact<std::string> kernel_module;  ///< NVIDIA kernel module version.
+  Fact<std::string> kernel_module;                 ///< NVIDIA kernel module version.
   std::map<std::string, std::string> given;        ///< `host` lines of a test case.
   std::map<std::string, std::string> given_probe;  ///< `probe` lines of a test case.
 };
@@ -182,10 +182,10 @@ struct HostFacts {
 struct CaptureFacts {
   std::string taken_at;  ///< UTC, RFC 3339, seconds.
   std::uint32_t maps_reads = 0;
-  bool maps_consistent = true;     ///< The last two looks agreed.
-  std::uint32_t objects_read = 0;  ///< Objects with ELF facts (of `objects.size()`).
-  std::uint32_t not_elf = 0;       ///< Mapped files that are no ELF (locale archives, fonts).
-  std::vector<std::string> unread; ///< "PATH: reason", one an object.
+  bool maps_consistent = true;        ///< The last two looks agreed.
+  std::uint32_t objects_read = 0;     ///< Objects with ELF facts (of `objects.size()`).
+  std::uint32_t not_elf = 0;          ///< Mapped files that are no ELF (locale archives, fonts).
+  std::vector<std::string> unread;    ///< "PATH: reason", one an object.
   std::uint32_t static_searched = 0;  ///< Objects searched for a static runtime.
   std::uint32_t static_skipped = 0;   ///< Loaded objects that were not; --deep would.
   std::vector<std::string> notes;     ///< Other limits of this look, one sentence each.

@@ -67,7 +67,8 @@ class SelfChild {
 };
 
 /// Starts the child; opens `load`, then the first of libcudart.so.13, .12, .11.0 and .so that the
-/// loader finds, those in LD_LIBRARY_PATH before the others. Errors as open(); io where the child could not be started.
+/// loader finds, those in LD_LIBRARY_PATH before the others. Errors as open(); io where the child
+/// could not be started.
 Result<SelfChild> start_self_child(const SelfChildOptions& options);
 
 /// The child's side: main() calls it before anything else when argv[1] is kSelfTargetArgument, and

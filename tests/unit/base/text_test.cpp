@@ -11,18 +11,18 @@ TEST_CASE("foreign text never reaches a terminal raw") {
   CHECK(escape_foreign("a\nb\tc\r") == "a\\nb\\tc\\r");
   CHECK(escape_foreign("back\\slash") == "back\\\\slash");
   CHECK(escape_foreign("\x7f") == "\\x7f");
-  CHECK(escape_foreign("\xc2\x9b") == "\\u{9b}");          // C1 CSI
-  CHECK(escape_foreign("\xe2\x80\xae") == "\\u{202e}");    // right-to-left override
-  CHECK(escape_foreign("\xe2\x80\xa8") == "\\u{2028}");    // line separator
+  CHECK(escape_foreign("\xc2\x9b") == "\\u{9b}");        // C1 CSI
+  CHECK(escape_foreign("\xe2\x80\xae") == "\\u{202e}");  // right-to-left override
+  CHECK(escape_foreign("\xe2\x80\xa8") == "\\u{2028}");  // line separator
   CHECK(escape_foreign("\xf3\xa0\x81\x81") == "\\u{e0041}");
 }
 
 TEST_CASE("bytes that are no UTF-8 become hexadecimal escapes") {
   CHECK(escape_foreign("\xff\xfe") == "\\xff\\xfe");
-  CHECK(escape_foreign("\xc0\xaf") == "\\xc0\\xaf");              // overlong
-  CHECK(escape_foreign("\xed\xa0\x80") == "\\xed\\xa0\\x80");     // surrogate
+  CHECK(escape_foreign("\xc0\xaf") == "\\xc0\\xaf");                    // overlong
+  CHECK(escape_foreign("\xed\xa0\x80") == "\\xed\\xa0\\x80");           // surrogate
   CHECK(escape_foreign("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
-  CHECK(escape_foreign("\xe2\x82") == "\\xe2\\x82");              // cut
+  CHECK(escape_foreign("\xe2\x82") == "\\xe2\\x82");                    // cut
   CHECK(escape_foreign("gr\xc3\xbc\xc3\x9f") == "gr\xc3\xbc\xc3\x9f");
 }
 

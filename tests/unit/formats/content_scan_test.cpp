@@ -16,8 +16,13 @@ constexpr std::uint16_t kArm = 183;
 constexpr std::size_t kBlock = 64 * 1024;
 
 ProgramHeader loaded(std::uint64_t offset, std::uint64_t size, std::uint32_t flags) {
-  return {.type = 1, .flags = flags, .offset = offset, .vaddr = offset, .filesz = size,
-          .memsz = size, .align = 4096};
+  return {.type = 1,
+          .flags = flags,
+          .offset = offset,
+          .vaddr = offset,
+          .filesz = size,
+          .memsz = size,
+          .align = 4096};
 }
 
 ContentScan scan(const std::string& bytes, const std::vector<ProgramHeader>& headers,

@@ -198,7 +198,8 @@ TEST_CASE("a forward-compatibility driver's note is found in a segment and in a 
 TEST_CASE("a build-id that patchelf moved is found by its section") {
   ElfSpec spec;
   spec.notes = {{"GNU", 3, "\x0a\x0b\x0c\x0d"}};
-  spec.sections = {{".note.gnu.build-id", 7, std::string("\4\0\0\0\4\0\0\0\3\0\0\0GNU\0\x0a\x0b\x0c\x0d", 20)}};
+  spec.sections = {
+      {".note.gnu.build-id", 7, std::string("\4\0\0\0\4\0\0\0\3\0\0\0GNU\0\x0a\x0b\x0c\x0d", 20)}};
   BuiltElf elf = build_elf(spec);
   for (std::uint64_t i = 0; i < 20; ++i) elf.set_u8(elf.at.at("notes") + i, 'X');
   const ElfFacts facts = facts_of(elf);

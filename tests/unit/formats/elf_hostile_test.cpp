@@ -59,9 +59,8 @@ bool tells(const ElfFacts& facts, const std::string& part) {
 }
 
 constexpr std::uint32_t kBad32[] = {0, 1, 7, 0x1000, 0x7fffffff, 0xfffffff0, 0xffffffff};
-constexpr std::uint64_t kBad64[] = {0,           1,          0x800,      1U << 20U,
-                                    0x7fffffff,  UINT32_MAX, INT64_MAX,  UINT64_MAX - 15,
-                                    UINT64_MAX};
+constexpr std::uint64_t kBad64[] = {0,          1,         0x800,           1U << 20U, 0x7fffffff,
+                                    UINT32_MAX, INT64_MAX, UINT64_MAX - 15, UINT64_MAX};
 
 }  // namespace
 
@@ -230,8 +229,8 @@ TEST_CASE("version lists cannot lead the reader in circles") {
   const std::uint64_t need = needs.at.at("verneed");
   needs.set_u64(needs.dynamic_value(0x6fffffff), UINT64_MAX);
   needs.set_u16(need + 2, 0xffff);
-  needs.set_u32(need + 12, 1);        // The next need begins one byte later.
-  needs.set_u32(need + 16 + 12, 1);   // So does the next version of the first.
+  needs.set_u32(need + 12, 1);       // The next need begins one byte later.
+  needs.set_u32(need + 16 + 12, 1);  // So does the next version of the first.
   CHECK(examine(needs.bytes, ElfImage::file).has_value());
 
   BuiltElf definitions = sound();

@@ -35,8 +35,8 @@ TEST_CASE("API names belong to families by their prefix and a capital") {
                            "nvmlInit_v2", "hipMalloc"}) {
     CHECK(is_cuda_api_name(name));
   }
-  for (const char* name : {"cudart", "cublasCreate", "cu", "cuda", "cudbgApiInit", "nvrtc",
-                           "nvmlx", "hipblasCreate", "hiprtcVersion", "_cudaMalloc", "", "customize"}) {
+  for (const char* name : {"cudart", "cublasCreate", "cu", "cuda", "cudbgApiInit", "nvrtc", "nvmlx",
+                           "hipblasCreate", "hiprtcVersion", "_cudaMalloc", "", "customize"}) {
     CHECK_FALSE(is_cuda_api_name(name));
   }
 }
@@ -98,27 +98,27 @@ TEST_CASE("names are listed where nothing is exported and the hash table is empt
 
 TEST_CASE("a cuInit that only returns a constant is recognised") {
   const std::string constant[] = {
-      "\xb8\x22\0\0\0\xc3"s,                                          // mov eax, 34; ret
-      "\xf3\x0f\x1e\xfa\xb8\x22\0\0\0\xc3"s,                          // endbr64 first
-      "\x55\x48\x89\xe5\xb8\x22\0\0\0\x5d\xc3"s,                      // unoptimised, no argument
+      "\xb8\x22\0\0\0\xc3"s,                      // mov eax, 34; ret
+      "\xf3\x0f\x1e\xfa\xb8\x22\0\0\0\xc3"s,      // endbr64 first
+      "\x55\x48\x89\xe5\xb8\x22\0\0\0\x5d\xc3"s,  // unoptimised, no argument
       "\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x89\x7d\xfc\xb8\x22\0\0\0\x5d\xc3"s,
       "\x55\x48\x89\xe5\x48\x89\x7d\xf8\x89\x75\xf4\xb8\x22\0\0\0\xc9\xc3"s,
-      "\x31\xc0\xc3"s,                                                // xor eax, eax; ret
+      "\x31\xc0\xc3"s,  // xor eax, eax; ret
   };
   for (const std::string& code : constant) CHECK(cu_init(code, 62) == true);
   const std::string real[] = {
-      "\x48\x83\xec\x08\xe8\0\0\0\0\xb8\x22\0\0\0\xc3"s,              // calls something
+      "\x48\x83\xec\x08\xe8\0\0\0\0\xb8\x22\0\0\0\xc3"s,  // calls something
       "\xb8\x22\0\0\0\x90\x90"s,
-      "\x55\x48\x89\xe5\xb8\x22\0\0\0\xc3"s,                          // frame never left
-      "\xb8\x22\0"s,                                                  // cut
-      "\xff\x25\0\0\0\0"s,                                            // trampoline
+      "\x55\x48\x89\xe5\xb8\x22\0\0\0\xc3"s,  // frame never left
+      "\xb8\x22\0"s,                          // cut
+      "\xff\x25\0\0\0\0"s,                    // trampoline
   };
   for (const std::string& code : real) CHECK(cu_init(code, 62) == false);
-  CHECK(cu_init("\x40\x04\x80\x52\xc0\x03\x5f\xd6"s, 183) == true);   // mov w0, #34; ret
+  CHECK(cu_init("\x40\x04\x80\x52\xc0\x03\x5f\xd6"s, 183) == true);  // mov w0, #34; ret
   CHECK(cu_init("\xff\x43\0\xd1\xe0\x0f\0\xb9\x40\x04\x80\x52\xff\x43\0\x91\xc0\x03\x5f\xd6"s,
-                183) == true);                                        // with a frame
-  CHECK(cu_init("\x01\0\0\x94\xc0\x03\x5f\xd6"s, 183) == false);      // bl
-  CHECK(cu_init("\xc0\x03\x5f\xd6"s, 183) == false);                  // returns its argument
-  CHECK(cu_init("\xb8\x22\0\0\0\xc3"s, 243) == false);                // another machine
-  CHECK_FALSE(cu_init("", 62));                                       // no code there
+                183) == true);                                    // with a frame
+  CHECK(cu_init("\x01\0\0\x94\xc0\x03\x5f\xd6"s, 183) == false);  // bl
+  CHECK(cu_init("\xc0\x03\x5f\xd6"s, 183) == false);              // returns its argument
+  CHECK(cu_init("\xb8\x22\0\0\0\xc3"s, 243) == false);            // another machine
+  CHECK_FALSE(cu_init("", 62));                                   // no code there
 }

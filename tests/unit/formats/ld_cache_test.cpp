@@ -95,15 +95,16 @@ TEST_CASE("lies in the cache are malformed, never read") {
     std::memcpy(text.data() + offset, &value, sizeof value);
     return parse(text).error().kind;
   };
-  CHECK(lie(20, 1000) == ErrorKind::malformed);           // entries past the end
+  CHECK(lie(20, 1000) == ErrorKind::malformed);  // entries past the end
   CHECK(lie(20, UINT32_MAX) == ErrorKind::limit);
-  CHECK(lie(48 + 4, UINT32_MAX) == ErrorKind::malformed); // soname past the end
-  CHECK(lie(48 + 8, 1U << 30U) == ErrorKind::malformed);  // path past the end
+  CHECK(lie(48 + 4, UINT32_MAX) == ErrorKind::malformed);  // soname past the end
+  CHECK(lie(48 + 8, 1U << 30U) == ErrorKind::malformed);   // path past the end
   CHECK(parse("").error().kind == ErrorKind::malformed);
   CHECK(parse("ld.so-1.7.0").error().kind == ErrorKind::malformed);
   CHECK(parse(behind_old("", 1)).error().kind == ErrorKind::malformed);
-  CHECK(parse(behind_old(make_cache(kEntries, 2), 1).replace(12, 4, "\xff\xff\xff\xff")).error().kind ==
-        ErrorKind::malformed);
+  CHECK(parse(behind_old(make_cache(kEntries, 2), 1).replace(12, 4, "\xff\xff\xff\xff"))
+            .error()
+            .kind == ErrorKind::malformed);
 }
 
 TEST_CASE("a cache cut anywhere is malformed") {

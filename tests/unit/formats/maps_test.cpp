@@ -7,7 +7,8 @@ using namespace cudart_doctor;
 
 namespace {
 
-constexpr const char* kFile = "7f1a30000000-7f1a300a7000 r-xp 00001000 fd:0a 1835010                    ";
+constexpr const char* kFile =
+    "7f1a30000000-7f1a300a7000 r-xp 00001000 fd:0a 1835010                    ";
 
 }  // namespace
 
@@ -31,8 +32,15 @@ TEST_CASE("a maps line gives its numbers and its path as shown") {
 
 TEST_CASE("the path is everything after the inode's padding") {
   const std::string paths[] = {
-      "/a b/lib (copy).so", "/x/libcudart.so.12 (deleted)", "/memfd:cuda (deleted)", "[heap]",
-      "[anon:x y]", "/non\xff\xfeutf8", "/ends in blank ", "/new\\012line", "anon_inode:[perf]",
+      "/a b/lib (copy).so",
+      "/x/libcudart.so.12 (deleted)",
+      "/memfd:cuda (deleted)",
+      "[heap]",
+      "[anon:x y]",
+      "/non\xff\xfeutf8",
+      "/ends in blank ",
+      "/new\\012line",
+      "anon_inode:[perf]",
   };
   for (const std::string& path : paths) {
     const auto maps = parse_maps(kFile + path + '\n').value();

@@ -1,8 +1,9 @@
+#include "cudart_doctor/formats/proc_text.hpp"
+
 #include <array>
 #include <cstring>
 #include <string>
 
-#include "cudart_doctor/formats/proc_text.hpp"
 #include "support/catch.hpp"
 
 using namespace cudart_doctor;
@@ -11,7 +12,8 @@ using namespace std::string_literals;
 TEST_CASE("status gives real ids, threads and the pid in every namespace") {
   const auto status = parse_status(
       "Name:\tsglang::schedul\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t4120\nPid:\t4121\n"
-      "Uid:\t1000\t1001\t1002\t1003\nGid:\t100\t101\t102\t103\nNSpid:\t4121\t17\t1\nThreads:\t213\n");
+      "Uid:\t1000\t1001\t1002\t1003\nGid:\t100\t101\t102\t103\nNSpid:\t4121\t17\t1\nThreads:"
+      "\t213\n");
   CHECK(status.name == "sglang::schedul");
   CHECK(status.state == 'S');
   CHECK(status.process_id == 4120);
@@ -32,8 +34,8 @@ TEST_CASE("a status without a line leaves that field unset") {
 }
 
 TEST_CASE("a process name may hold blanks and parentheses") {
-  const auto stat = parse_stat(
-      "77 (a) b (c)) R 5 77 77 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 10 20 30\n");
+  const auto stat =
+      parse_stat("77 (a) b (c)) R 5 77 77 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 10 20 30\n");
   REQUIRE(stat);
   CHECK(stat->comm == "a) b (c)");
   CHECK(stat->state == 'R');
@@ -52,8 +54,8 @@ TEST_CASE("a stat that is cut is malformed") {
 
 TEST_CASE("environ keeps order, values with '=' and empty values") {
   const auto file = parse_environ("A=1\0B=x=y\0C=\0"s);
-  CHECK(file.variables == std::vector<std::pair<std::string, std::string>>{
-                              {"A", "1"}, {"B", "x=y"}, {"C", ""}});
+  CHECK(file.variables ==
+        std::vector<std::pair<std::string, std::string>>{{"A", "1"}, {"B", "x=y"}, {"C", ""}});
   CHECK(file.odd_entries == 0);
   CHECK_FALSE(file.all_nul);
 }
@@ -96,13 +98,19 @@ TEST_CASE("auxv ends at AT_NULL and tolerates a cut entry") {
 
 TEST_CASE("listeners of a port are found in tcp and tcp6, other states are not") {
   const char* const tcp =
-      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-      "   0: 0100007F:7530 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 52011 1 0 100 0 0 10 0\n"
-      "   1: 0100007F:7530 0100007F:C001 01 00000000:00000000 00:00000000 00000000  1000        0 52012 1 0 20 4 30 10 -1\n"
-      "   2: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 911 1 0 100 0 0 10 0\n";
+      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
+      "inode\n"
+      "   0: 0100007F:7530 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 "
+      "52011 1 0 100 0 0 10 0\n"
+      "   1: 0100007F:7530 0100007F:C001 01 00000000:00000000 00:00000000 00000000  1000        0 "
+      "52012 1 0 20 4 30 10 -1\n"
+      "   2: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 "
+      "911 1 0 100 0 0 10 0\n";
   const char* const tcp6 =
-      "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-      "   0: 00000000000000000000000000000000:7530 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 777 1 0 100 0 0 10 0\n";
+      "  sl  local_address                         remote_address                        st "
+      "tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+      "   0: 00000000000000000000000000000000:7530 00000000000000000000000000000000:0000 0A "
+      "00000000:00000000 00:00000000 00000000     0        0 777 1 0 100 0 0 10 0\n";
   CHECK(parse_listeners(tcp, 30000) == std::vector<std::uint64_t>{52011});
   CHECK(parse_listeners(tcp6, 30000) == std::vector<std::uint64_t>{777});
   CHECK(parse_listeners(tcp, 80).empty());
@@ -114,9 +122,10 @@ TEST_CASE("the kernel module's version is read from both kinds of module") {
   CHECK(parse_driver_version(
             "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.261.03  Wed Jun 11 2025\n"
             "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n") == "535.261.03");
-  CHECK(parse_driver_version(
-            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n") ==
-        "580.95.05");
+  CHECK(
+      parse_driver_version(
+          "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n") ==
+      "580.95.05");
   CHECK(parse_driver_version("NVRM version: NVIDIA UNIX x86_64 Kernel Module  384.81  Sat\n") ==
         "384.81");
   CHECK_FALSE(parse_driver_version("GCC version:  gcc version 12.2.0\n"));

@@ -259,8 +259,8 @@ TEST_CASE("only variables that bear on CUDA leave the machine, and no secret") {
   for (const auto& variable : out["environment"]["variables"]) {
     names.insert(variable["name"].get<std::string>());
   }
-  CHECK(names == std::set<std::string>{"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH",
-                                       "NVIDIA_API_KEY"});
+  CHECK(names ==
+        std::set<std::string>{"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "NVIDIA_API_KEY"});
   CHECK(out["environment"]["other_variables"] == 1);
   CHECK(render_json(critical_report()).find("nvapi-0123") == std::string::npos);
   CHECK(render_json(healthy_report()).find("s3cr3t") == std::string::npos);
@@ -270,8 +270,7 @@ TEST_CASE("bytes that are no UTF-8 survive as escapes") {
   const Json out = json_of(hostile_report("/\xff\\x/libcudart.so.12"));
   CHECK(out["runtimes"][0]["path"] == "/\\xff\\\\x/libcudart.so.12");
   // A sentence embeds the same text, escaped once.
-  CHECK(out["findings"][0]["headline"] ==
-        "seen at /\\xff\\\\x/libcudart.so.12 and not elsewhere");
+  CHECK(out["findings"][0]["headline"] == "seen at /\\xff\\\\x/libcudart.so.12 and not elsewhere");
 }
 
 TEST_CASE("text and JSON agree on the exit code") {

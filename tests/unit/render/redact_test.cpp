@@ -1,7 +1,6 @@
 #include "render/redact.hpp"
 
 #include "cudart_doctor/render/render.hpp"
-
 #include "support/catch.hpp"
 #include "support/report_builder.hpp"
 
@@ -14,8 +13,8 @@ TEST_CASE("names of secrets are known by their words, not by substrings") {
     INFO(name);
     CHECK(is_secret_name(name));
   }
-  for (const char* name : {"--tokenizer", "--max-tokens", "CUDA_VISIBLE_DEVICES", "--keyboard",
-                           "TORCH_LOGS", ""}) {
+  for (const char* name :
+       {"--tokenizer", "--max-tokens", "CUDA_VISIBLE_DEVICES", "--keyboard", "TORCH_LOGS", ""}) {
     INFO(name);
     CHECK_FALSE(is_secret_name(name));
   }

@@ -48,7 +48,10 @@ TEST_CASE("a shortened path keeps its telling tail, then its root") {
 }
 
 TEST_CASE("a shortened path is never wider than asked") {
-  const std::string paths[] = {"/" + std::string(4096, 'x'), std::string(500, '/'), "a/b", "",
+  const std::string paths[] = {"/" + std::string(4096, 'x'),
+                               std::string(500, '/'),
+                               "a/b",
+                               "",
                                "/x/" + escape_foreign(std::string(200, '\x01')),
                                "relative/" + std::string(90, 'y') + "/z.so"};
   for (const auto& path : paths) {
@@ -71,8 +74,8 @@ TEST_CASE("a long word is shortened, or kept whole to be copied") {
   const std::string path = "/opt/" + std::string(100, 'p') + "/libcudart.so.12";
   const auto shortened = wrap("at " + path + " now", {.first = 40, .rest = 40});
   for (const auto& line : shortened) CHECK(display_width(line) <= 40);
-  const auto kept = wrap("at " + path + " now",
-                         {.first = 40, .rest = 40, .long_words = LongWords::keep});
+  const auto kept =
+      wrap("at " + path + " now", {.first = 40, .rest = 40, .long_words = LongWords::keep});
   REQUIRE(kept.size() == 3);
   CHECK(kept[1] == path);
 }

@@ -1,7 +1,8 @@
+#include "cudart_doctor/base/text.hpp"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/render/render.hpp"
 #include "support/catch.hpp"
 #include "support/report_builder.hpp"
@@ -106,8 +107,7 @@ TEST_CASE("foreign bytes reach no output raw") {
 
 TEST_CASE("an escape is whole or not there") {
   for (const bool verbose : {false, true}) {
-    std::string text =
-        render_text(hostile_report(std::string(300, '\x01')), {.verbose = verbose});
+    std::string text = render_text(hostile_report(std::string(300, '\x01')), {.verbose = verbose});
     for (std::size_t at = text.find('\\'); at != std::string::npos; at = text.find('\\', at + 1)) {
       REQUIRE(text.substr(at, 4) == "\\x01");
     }
@@ -164,8 +164,9 @@ TEST_CASE("an environment is not called a process") {
   CHECK(has_line(text, "WARNING RT06  environment only: no program was started  node gpu-17"));
   CHECK(text.find("pid") == std::string::npos);
   CHECK(has_line(text, "LOADED   libcudart.so.12, found through LD_LIBRARY_PATH entry 1"));
-  CHECK(has_line(text, " B REAL  not mapped    /opt/venv/lib/.../nvidia/cu13/lib/libcudart.so.13"
-                       "  13.0"));
+  CHECK(has_line(text,
+                 " B REAL  not mapped    /opt/venv/lib/.../nvidia/cu13/lib/libcudart.so.13"
+                 "  13.0"));
   CHECK(has_line(text, " loader, libcudart.so.13  B  ok, loaded anew from disk"));
   CHECK(has_line(text, "EXIT 0   1 warning; none at or above --fail-on error"));
 }
@@ -174,8 +175,9 @@ TEST_CASE("what could not be read is neither ok nor absent") {
   const std::string text = text_of(unreadable_report());
   CHECK(text.starts_with("UNDECIDED  pid 4121 "));
   CHECK(has_line(text, " vLLM after #47586  A  ? whether it opens is not known [assumed]"));
-  CHECK(has_line(text, "UNSEEN   31 objects unread; the first: "
-                       "/usr/local/cuda/lib64/libcudart.so.12:"));
+  CHECK(has_line(text,
+                 "UNSEEN   31 objects unread; the first: "
+                 "/usr/local/cuda/lib64/libcudart.so.12:"));
   CHECK(has_line(text, "         environment, load order, executable: permission denied"));
   CHECK(has_line(text, "READ     0 of 31 objects; environment unknown; 2026-09-30T03:12:45Z"));
   CHECK(has_line(text, "EXIT 3   could not decide"));
@@ -192,10 +194,10 @@ TEST_CASE("an opened library with unread symbols is not ok") {
 
 TEST_CASE("nothing found is said, with what was searched") {
   const std::string text = text_of(empty_report());
-  CHECK(has_line(text,
-                 "No CUDA runtime was found, under any name: nothing is mapped or installed."));
-  CHECK(has_line(text,
-                 "RUNTIMES none; searched: 3 mapped objects by contents, the loader's cache"));
+  CHECK(
+      has_line(text, "No CUDA runtime was found, under any name: nothing is mapped or installed."));
+  CHECK(
+      has_line(text, "RUNTIMES none; searched: 3 mapped objects by contents, the loader's cache"));
 }
 
 TEST_CASE("a finding that fails is never headed OK") {
@@ -229,8 +231,8 @@ TEST_CASE("absent consumers have no row; unknown ones only when they would fail"
   CHECK_THAT(text, ContainsSubstring("\n vLLM before #47586  A  FAIL undefined symbol: "));
   CHECK(has_line(text, " 2 other rules with -v; 2 would fail, if its consumer runs here"));
   report.selections.back().missing.clear();
-  CHECK(has_line(text_of(report),
-                 " 2 other rules with -v; 1 would fail, if its consumer runs here"));
+  CHECK(
+      has_line(text_of(report), " 2 other rules with -v; 1 would fail, if its consumer runs here"));
 }
 
 TEST_CASE("a loader rule has a row only when it ends somewhere else") {

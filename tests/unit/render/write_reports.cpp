@@ -21,8 +21,7 @@ int main(int argc, char** argv) {
     if (form == "json") {
       std::ofstream(folder + name + ".report.json") << render_json(report);
     } else {
-      std::ofstream(folder + name + ".txt")
-          << render_text(report, {.verbose = form == "verbose"});
+      std::ofstream(folder + name + ".txt") << render_text(report, {.verbose = form == "verbose"});
     }
   }
   return 0;
