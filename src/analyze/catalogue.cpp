@@ -47,8 +47,8 @@ constexpr std::array kCatalogue{
         "MP01", "mapping-deleted", Owner::image, "warning; critical if a rule selects it",
         "The mapped file was deleted, and nothing is at its path now.",
         "The process runs on with the old code. A consumer that opens the path taken from maps "
-        "fails.",
-        "Restart the process."},
+        "fails, unless the loader knows the library by this very name.",
+        "Put the file back (reinstall its package), then restart the process."},
     CatalogueEntry{
         "MP02", "mapping-replaced", Owner::image, "error; critical if a rule selects it",
         "The mapped file was replaced: another file is at its path now (what package managers do).",
@@ -110,8 +110,10 @@ constexpr std::array kCatalogue{
         "A consumer that picks its runtime by name may take it and find functions missing.",
         "Upgrade or remove the package that brought it."},
     CatalogueEntry{
-        "RT04", "lookalike-selected", Owner::image, "critical",
-        "A consumer's selection rule lands on a look-alike.",
+        "RT04", "lookalike-selected", Owner::image,
+        "critical; error where no program was started and both are only installed; info where no "
+        "consumer that does so is here",
+        "A consumer's selection rule lands on a look-alike, or would in a program that loads both.",
         "Binding fails at the first missing function: at import, at first use, or silently, with "
         "fused and custom all-reduce switched off for the server's life.",
         "Upgrade the consumer to the release that fixed its rule, or keep the look-alike out of "

@@ -53,15 +53,16 @@ Headline choose_headline(const Report& report, const std::string& asked) {
     if (selection.presence != Presence::present) continue;
     if (best == nullptr || badness(selection) > badness(*best)) best = &selection;
   }
-  if (best != nullptr) return {best->policy, best->presence_note + " is in this process"};
+  const std::string place =
+      report.snapshot.environment_only ? " is installed" : " is in this process";
+  if (best != nullptr) return {best->policy, best->presence_note + place};
   for (const Consumer& consumer : report.consumers) {
     if (consumer.presence != Presence::present) continue;
     for (const Policy& policy : policies()) {
       if (policy.scans_addresses && policy.current && policy.consumer == consumer.id) {
         return {std::string(policy.id), consumer.name + (consumer.version.empty() ? "" : " ") +
                                             escape_foreign(consumer.version) +
-                                            " is in this process; its rule is assumed to be the "
-                                            "current one"};
+                                            place + "; its rule is assumed to be the current one"};
       }
     }
   }

@@ -250,6 +250,48 @@ std::vector<Finding> judge_missed(const Observations& seen, const Rows& rows) {
   return {std::move(finding)};
 }
 
+/// Rows of installed consumers whose rule takes any file that is named like a runtime.
+Rows undiscerning(const Rows& rows) {
+  Rows out;
+  for (const Selection* row : rows) {
+    const bool old_scan = row->policy.find("-legacy") != std::string::npos;
+    if (old_scan && row->presence == Presence::present) out.push_back(row);
+  }
+  return out;
+}
+
+/// No program was started, so nothing decides which library would lie lower: an installed
+/// look-alike beside an installed consumer that takes it by name is trouble that waits for the
+/// program that loads both.
+std::vector<Finding> judge_installed(const Observations& seen, const Rows& rows) {
+  const Rows takers = undiscerning(rows);
+  if (!seen.snapshot.environment_only || takers.empty()) return {};
+  std::vector<Finding> out;
+  for (const Candidate& candidate : seen.candidates) {
+    const bool fake = candidate.kind == RuntimeKind::stub || candidate.kind == RuntimeKind::shim ||
+                      candidate.kind == RuntimeKind::stand_in;
+    if (candidate.object || !fake || !candidate.selectable_by_name) continue;
+    Finding finding = start_finding(
+        "RT04", Severity::error,
+        subject_of(takers, "and") + " would take " + look_alike_phrase(candidate) +
+            " in a program that loads both: both are installed here.");
+    finding.consumer = consumer_phrase(*takers.front());
+    finding.effect = failure_effect_of(takers);
+    finding.evidence.push_back("Installed, not loaded by this look: " +
+                               escape_foreign(candidate.path));
+    if (!candidate.missing.empty()) {
+      finding.evidence.push_back("The look-alike lacks " + join(candidate.missing, ", "));
+    }
+    finding.evidence.emplace_back("Which one a program gets depends on address order");
+    finding.fixes.push_back(look_alike_remedy(candidate));
+    const std::string releases = helpful_releases(seen, takers, takes_a_runtime);
+    if (!releases.empty()) finding.fixes.push_back("Or " + releases);
+    finding.no_help = futile_overrides(takers);
+    out.push_back(std::move(finding));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Finding> judge_selections(const Observations& seen) {
@@ -257,6 +299,7 @@ std::vector<Finding> judge_selections(const Observations& seen) {
   std::vector<Finding> out = judge_look_alike_selected(seen, rows);
   append_findings(out, judge_order(seen, rows));
   append_findings(out, judge_missed(seen, rows));
+  append_findings(out, judge_installed(seen, rows));
   return out;
 }
 

@@ -75,11 +75,11 @@ void add_target(CLI::App& app, Options& options) {
   auto* from = app.add_option("--from", options.from, "Replay a folder written by `snapshot`")
                    ->type_name("DIR");
   auto* load = app.add_option("--load", options.load,
-                              "Without a process: open this library first (repeatable)")
+                              "Open this library first (no process named)")
                    ->type_name("LIB")
                    ->allow_extra_args(false);
   app.add_option("--python", options.python,
-                 "Python whose packages are looked at (default: the target's, or the active one)")
+                 "Look at this Python's packages")
       ->type_name("EXE");
   pid->excludes(port)->excludes(from)->excludes(load);
   port->excludes(from)->excludes(load);
@@ -99,7 +99,7 @@ void add_report(CLI::App& app, Options& options) {
       ->check(CLI::Validator(check_policy, ""))
       ->type_name("ID");
   app.add_option("--fail-on", options.fail_on,
-                 "Lowest severity that gives exit code 1 (default: error)")
+                 "Lowest severity that exits with 1 (error)")
       ->transform(one_of({{"info", int(Severity::info)},
                           {"warning", int(Severity::warning)},
                           {"error", int(Severity::error)},
@@ -122,7 +122,7 @@ void add_running(CLI::App& app, Options& options) {
          [&options](const double& seconds) {
            options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
          },
-         "Seconds until the inspection is given up (default: 30)")
+         "Give up after so many seconds (30)")
       ->check(CLI::Validator(check_finite, ""))
       ->check(CLI::Range(0.1, 86400.0))
       ->type_name("SECONDS");

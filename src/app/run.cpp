@@ -1,8 +1,12 @@
 // The commands. The inspection itself runs in a supervised worker (docs/adr/0001).
 #include "cudart_doctor/app/run.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <exception>
 #include <iterator>
 #include <set>
@@ -80,6 +84,10 @@ WorkResult failed(const Options& options, const Error& error) {
 }
 
 Result<CaptureOptions> target_of(const Options& options, const World& world) {
+  if (!options.python.empty() && ::access(options.python.c_str(), F_OK) != 0) {
+    return fail(ErrorKind::usage,
+                "--python " + escape_foreign(options.python) + ": " + std::strerror(errno));
+  }
   CaptureOptions capture;
   capture.proc_root = world.proc_root;
   capture.python = options.python;

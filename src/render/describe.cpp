@@ -153,6 +153,11 @@ std::string headline_sentence(const Report& report) {
   if (leads_with_finding(report)) return printable(report.findings.front().headline);
   const Selection* selection = headline_selection(report);
   if (selection == nullptr || report.candidates.empty()) return nothing_found_sentence(report);
+  const bool any_loaded = std::any_of(report.candidates.begin(), report.candidates.end(),
+                                      [](const Candidate& c) { return c.loaded; });
+  if (!any_loaded && selection->presence != Presence::present) {
+    return "No CUDA runtime is mapped, and no consumer that picks one was found.";
+  }
   const Consumer* consumer = find_consumer(report, selection->consumer);
   std::string who = selection_title(report, *selection);
   if (selection->current && consumer != nullptr && consumer->vintage != selection->policy) {
