@@ -56,6 +56,8 @@ int main(int argc, char** argv) {
   take_standard_descriptors();
   // A reader that closes the pipe is no reason to die noisily.
   std::signal(SIGPIPE, SIG_IGN);
+  // A file size limit is an error to report, with nothing left behind.
+  std::signal(SIGXFSZ, SIG_IGN);
   const auto parsed = parse_options(argc, argv);
   if (const auto* immediate = std::get_if<Immediate>(&parsed)) return print(*immediate);
   const auto& options = std::get<Options>(parsed);

@@ -101,9 +101,24 @@ Result<CaptureOptions> target_of(const Options& options, const World& world) {
   return capture;
 }
 
+WorkResult replayed(const Options& options, const World& world) {
+  auto snapshot = read_bundle(options.from);
+  if (!snapshot) {
+    // The folder is part of the command line: a wrong one is a usage error.
+    Error error = snapshot.error();
+    error.kind = ErrorKind::usage;
+    return failed(options, error);
+  }
+  return rendered(options, world, std::move(*snapshot));
+}
+
 /// What the worker does: finds the target, captures it, and finishes the command.
 WorkResult work(const Options& options, const World& world, const std::set<std::string>& skip,
                 Progress& progress) {
+  if (!options.from.empty()) {
+    progress.set("read the snapshot", {});
+    return replayed(options, world);
+  }
   progress.set("find the process", {});
   auto target = target_of(options, world);
   if (!target) return failed(options, target.error());
@@ -150,17 +165,6 @@ WorkResult supervised(const Options& options, const World& world) {
   }
 }
 
-WorkResult replayed(const Options& options, const World& world) {
-  auto snapshot = read_bundle(options.from);
-  if (!snapshot) {
-    // The folder is part of the command line: a wrong one is a usage error.
-    Error error = snapshot.error();
-    error.kind = ErrorKind::usage;
-    return failed(options, error);
-  }
-  return rendered(options, world, std::move(*snapshot));
-}
-
 WorkResult result_of(const Options& options, const World& world) {
   switch (options.command) {
     case Command::json_schema:
@@ -170,7 +174,7 @@ WorkResult result_of(const Options& options, const World& world) {
     case Command::snapshot: return supervised(options, world);
     case Command::inspect: break;
   }
-  return options.from.empty() ? supervised(options, world) : replayed(options, world);
+  return supervised(options, world);
 }
 
 }  // namespace

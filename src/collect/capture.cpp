@@ -160,6 +160,27 @@ void read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot
   for (auto& object : snapshot.objects) reader.read(object, snapshot.maps, snapshot.capture);
 }
 
+/// What the loader lists is loaded, though none of its mappings be executable now: tools that move
+/// code to huge pages replace them by anonymous memory.
+void read_listed_objects(const CaptureContext& context, ProcessMemory& memory,
+                         Snapshot& snapshot) {
+  const auto* const namespaces = snapshot.link_map.get();
+  if (namespaces == nullptr) return;
+  ObjectReader reader(context, memory);
+  for (const LinkNamespace& space : *namespaces) {
+    for (const LinkEntry& entry : space.entries) {
+      if (!entry.object) continue;
+      LoadedObject& object = snapshot.objects[*entry.object];
+      if (object.executable) continue;
+      object.executable = true;
+      if (object.elf.is_asked()) continue;
+      if (snapshot.capture.not_elf > 0) --snapshot.capture.not_elf;
+      object.state_note.clear();
+      reader.read(object, snapshot.maps, snapshot.capture);
+    }
+  }
+}
+
 /// Facts that need the living process.
 Result<void> read_live_facts(const CaptureContext& context, Snapshot& snapshot) {
   context.progress("read maps", context.process.shown("maps"));
@@ -177,6 +198,7 @@ Result<void> read_live_facts(const CaptureContext& context, Snapshot& snapshot) 
   ProcessMemory memory(context.process, own_numbers ? context.options.pid : 0);
   read_objects(context, memory, snapshot);
   read_memory_facts(context, memory, snapshot);
+  read_listed_objects(context, memory, snapshot);
   return {};
 }
 

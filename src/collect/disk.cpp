@@ -1,5 +1,7 @@
 #include "cudart_doctor/collect/disk.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "cudart_doctor/base/text.hpp"
@@ -81,9 +83,27 @@ void DiskReader::add_names(DiskEntry& entry, const FoundPath& found, const DiskR
   entry.names.erase(std::unique(entry.names.begin(), entry.names.end()), entry.names.end());
 }
 
+namespace {
+
+/// Whether the target itself may read the open file. The doctor may read more than the target, and
+/// what it reads can leave the machine in a snapshot.
+bool readable_by(const ProcessFacts& process, int fd) {
+  struct stat info = {};
+  if (::fstat(fd, &info) != 0) return false;
+  if ((info.st_mode & S_IROTH) != 0) return true;
+  if (process.gid == info.st_gid && (info.st_mode & S_IRGRP) != 0) return true;
+  return process.uid != 0U && process.uid == info.st_uid && (info.st_mode & S_IRUSR) != 0;
+}
+
+}  // namespace
+
 void DiskReader::add_text(DiskEntry& entry, const FoundPath& found, const std::string& path) {
   if (entry.text.is_asked()) return;
   auto file = context_.files.open_regular(found, path);
+  if (file && !readable_by(snapshot_.process, file->fd.get())) {
+    entry.text = Fact<std::string>::unknown("the process itself may not read it");
+    return;
+  }
   auto text = file ? read_descriptor(file->fd.get(), path, kMaxText)
                    : Result<std::string>(tl::unexpected(file.error()));
   entry.text = text ? Fact<std::string>::known(std::move(*text))

@@ -1,5 +1,6 @@
 #include "cudart_doctor/collect/installed.hpp"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -22,6 +23,13 @@ class Finder {
   void add(const std::string& path, const std::string& found_by);
 
  private:
+  /// Says once that a cap ended a search.
+  void note_cap(const std::string& what) {
+    const std::string note = "not looked at: " + what;
+    auto& notes = snapshot_.capture.notes;
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  }
+
   const CaptureContext& context_;
   Snapshot& snapshot_;
   DiskReader& disk_;
@@ -31,7 +39,10 @@ class Finder {
 };
 
 void Finder::add(const std::string& path, const std::string& found_by) {
-  if (snapshot_.installed.size() >= kMaxInstalled) return;
+  if (snapshot_.installed.size() >= kMaxInstalled) {
+    note_cap("installed CUDA libraries beyond " + std::to_string(kMaxInstalled));
+    return;
+  }
   if (context_.is_skipped(path)) {
     disk_.read({DiskRequest::Want::stat, path, {}});
     snapshot_.installed.push_back({path, found_by});
@@ -88,7 +99,10 @@ void Finder::search_site(const std::string& site) {
     }
     // Packages are identifiers: anything with a dot is metadata or a module.
     if (name.find('.') != std::string::npos || name == "__pycache__" || name == "nvidia") continue;
-    if (++packages > kMaxPackages) break;
+    if (++packages > kMaxPackages) {
+      note_cap("packages beyond " + std::to_string(kMaxPackages) + " in " + escape_foreign(site));
+      break;
+    }
     search_directory(site + "/" + name + "/lib", found_by);
   }
 }

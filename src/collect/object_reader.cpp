@@ -217,7 +217,10 @@ void ObjectReader::read(LoadedObject& object, const MapsTable& maps, CaptureFact
     if (object.executable && !object.content.is_known()) ++counts.static_skipped;
     return;
   }
-  if (object.route != ReadRoute::memory && object.route != ReadRoute::none && !look.is_elf) {
+  // Mapped as code and empty now: it was cut, perhaps in this very moment, and is not known.
+  const bool is_cut = object.executable && look.is_empty;
+  if (object.route != ReadRoute::memory && object.route != ReadRoute::none && !look.is_elf &&
+      !is_cut) {
     ++counts.not_elf;
     return;
   }

@@ -43,7 +43,8 @@ void take_over(int fd, const struct stat& old) {
     ::fchmod(fd, old.st_mode & 0777U);
     return;
   }
-  ::fchmod(fd, old.st_mode & 07777U);
+  // Never set-user-ID and its kin: the file that they were meant for is gone.
+  ::fchmod(fd, old.st_mode & 0777U);
 }
 
 /// Whether `error` says that no file may be made in the folder: a file in it may still be writable
@@ -58,7 +59,7 @@ Result<void> replace_file(const std::string& path, const struct stat* old, std::
   const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) {
     const int error = errno;
-    if (old != nullptr && is_closed_folder(error)) return write_opened(path, O_TRUNC, bytes);
+    if (old != nullptr && is_closed_folder(error)) return write_opened(path, O_TRUNC | O_NOFOLLOW, bytes);
     return cannot_write(path, error);
   }
   const auto written = write_all(fd.get(), bytes);
@@ -76,7 +77,7 @@ Result<void> replace_file(const std::string& path, const struct stat* old, std::
   ::unlink(temporary.c_str());
   // A bind-mounted file cannot be renamed over; nor can, in a sticky folder, another user's.
   if (error == EBUSY || (old != nullptr && is_closed_folder(error))) {
-    return write_opened(path, O_TRUNC, bytes);
+    return write_opened(path, O_TRUNC | O_NOFOLLOW, bytes);
   }
   return cannot_write(path, error);
 }
@@ -112,14 +113,23 @@ Result<void> write_output(const std::string& path, std::string_view bytes) {
     }
     return {};
   }
+  struct stat link{};
+  const bool is_link = ::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode);
+  // Another user's link says where that user wants our report, perhaps over a file of ours.
+  if (is_link && link.st_uid != 0 && link.st_uid != ::geteuid()) return cannot_write(path, ELOOP);
   struct stat status{};
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return cannot_write(path, EISDIR);
     if (!S_ISREG(status.st_mode)) return write_opened(path, 0, bytes);
-    return replace_file(followed(path), &status, bytes);
+    const std::string target = is_link ? followed(path) : path;
+    // Owner and mode are those of the very name that is replaced: no link, even if one came since.
+    if (::lstat(target.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
+      return cannot_write(path, ELOOP);
+    }
+    return replace_file(target, &status, bytes);
   }
   // A link to nothing: the file is made where it leads.
-  if (::lstat(path.c_str(), &status) == 0) return write_opened(path, O_CREAT | O_TRUNC, bytes);
+  if (is_link) return write_opened(path, O_CREAT | O_TRUNC, bytes);
   return replace_file(path, nullptr, bytes);
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,12 @@ constexpr std::size_t kMaxReply = 1u << 20;
       ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || ::dup2(from, kSelfCommandFd) < 0 ||
       ::dup2(to, kSelfReplyFd) < 0) {
     ::_exit(kNotStarted);
+  }
+  // The worker limits its own memory; libraries reserve far more address space than they use.
+  rlimit memory = {};
+  if (::getrlimit(RLIMIT_AS, &memory) == 0) {
+    memory.rlim_cur = memory.rlim_max;
+    ::setrlimit(RLIMIT_AS, &memory);
   }
   const char* const arguments[] = {"cudart-doctor", kSelfTargetArgument.data(), nullptr};
   ::execv(executable.c_str(), const_cast<char* const*>(arguments));

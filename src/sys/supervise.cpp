@@ -79,14 +79,26 @@ struct Header {
   std::int64_t code = 0;
 };
 
+/// A process can make its description in memory refer to one text a million times. The worker then
+/// runs out of its own memory, which is an error, and not out of the machine's.
+void limit_memory() {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  constexpr rlim_t kMost = rlim_t{512} << 20U;
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur <= kMost) return;
+  limit.rlim_cur = kMost;  // The hard limit stays: the child that loads libraries needs it.
+  ::setrlimit(RLIMIT_AS, &limit);
+#endif
+}
+
 /// The child: never returns, never runs the parent's destructors or buffered output.
 [[noreturn]] void work_in_child(int pipe, void* page,
                                 const std::function<WorkResult(Progress&)>& work) {
   constexpr int kFailed = 70;
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_DFL);
   // What a hostile process makes crash must not leave cores of a root program behind.
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
+  limit_memory();
   ::signal(SIGPIPE, SIG_IGN);
   try {
     Progress progress(page);
@@ -165,8 +177,8 @@ void Progress::set(std::string_view stage, std::string_view path) {
   shared.sequence.fetch_add(1, std::memory_order_acq_rel);
   const auto stage_size = std::min(stage.size(), shared.stage.size());
   const auto path_size = std::min(path.size(), shared.path.size());
-  std::memcpy(shared.stage.data(), stage.data(), stage_size);
-  std::memcpy(shared.path.data(), path.data(), path_size);
+  if (stage_size > 0) std::memcpy(shared.stage.data(), stage.data(), stage_size);
+  if (path_size > 0) std::memcpy(shared.path.data(), path.data(), path_size);
   shared.stage_size = static_cast<std::uint32_t>(stage_size);
   shared.path_size = static_cast<std::uint32_t>(path_size);
   shared.sequence.fetch_add(1, std::memory_order_release);

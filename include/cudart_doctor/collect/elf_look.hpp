@@ -14,7 +14,8 @@ struct ElfLook {
   Fact<ElfFacts> elf;
   Fact<ContentScan> content;  ///< Not asked unless the rules want it.
   ScanPlan plan;
-  bool is_elf = false;  ///< The magic number is there.
+  bool is_elf = false;    ///< The magic number is there.
+  bool is_empty = false;  ///< The file held no byte when it was read.
 };
 
 /// Reads a file of known size.

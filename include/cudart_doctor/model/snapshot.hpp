@@ -41,7 +41,7 @@ struct LoadedObject {
   FileKey key;
   std::vector<std::string> paths;  ///< Distinct paths as bytes, first seen first, mark cut.
   bool marked_deleted = false;     ///< maps shows " (deleted)" and the file is not really so named.
-  bool executable = false;         ///< Has an executable mapping: a loaded library, not data.
+  bool executable = false;         ///< Has an executable mapping, or the loader lists it: loaded, not data.
   std::uint64_t lowest = 0;        ///< Lowest mapped address.
   std::vector<std::uint32_t> rows;  ///< Indices into MapsTable::rows.
   FileState state = FileState::unknown;
