@@ -75,6 +75,31 @@ class OutputFile(ReportCase):
         self.assert_written(target)
         self.assertEqual((target.stat().st_uid, target.stat().st_gid), (NOBODY, NOBODY))
 
+    def test_another_users_link_is_not_followed(self):
+        need_root(self)
+        real = self.folder / "real"
+        real.write_text("ours")
+        link = self.folder / "link"
+        link.symlink_to("real")
+        os.lchown(link, NOBODY, NOBODY)
+        self.assert_refused(link, "symbolic link")
+        self.assertEqual(real.read_text(), "ours")
+
+    def test_special_mode_bits_are_not_taken_over(self):
+        target = self.folder / "report"
+        target.write_text("old")
+        target.chmod(0o4755)
+        self.assert_written(target)
+        self.assertEqual(target.stat().st_mode & 0o7777, 0o755)
+
+    def test_a_file_size_limit_leaves_nothing_behind(self):
+        before = sorted(os.listdir(self.folder))
+        ended = subprocess.run(["bash", "-c", f"ulimit -f 1; exec {DOCTOR} --json-schema -o {self.folder}/r"],
+                               capture_output=True, check=False)
+        self.assertEqual(ended.returncode, 2, ended.stderr)
+        self.assertIn(b"File too large", ended.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+
     def test_a_link_stays_a_link(self):
         real = self.folder / "real"
         link = self.folder / "link"

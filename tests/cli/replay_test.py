@@ -108,5 +108,26 @@ class Replay(Case):
         self.assertFalse("very-secret" in kept)
         self.assertTrue('"CUDA_CACHE_PATH","/c"' in kept)
 
+    def test_what_the_process_may_not_read_stays_out(self):
+        need_root(self)
+        site = self.folder / "venv/lib/python3.11/site-packages"
+        scan = site / "flashinfer/comm/cuda_ipc.py"
+        scan.parent.mkdir(parents=True)
+        (site / "flashinfer_python-0.6.17.dist-info").mkdir()
+        (self.folder / "venv/pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.11.0\n")
+        private = self.folder / "private"
+        private.write_text("very-private\n")
+        scan.symlink_to(private)
+        for folder in (self.folder, *self.folder.parents[:1]):
+            folder.chmod(0o755)
+        victim = subprocess.Popen(["cat"], stdin=subprocess.PIPE, user=NOBODY,
+                                  env=clean_environment(VIRTUAL_ENV=str(self.folder / "venv")))
+        self.addCleanup(victim.communicate)
+        for mode, there in ((0o600, False), (0o644, True)):
+            private.chmod(mode)
+            folder = self.folder / f"private-{mode}"
+            self.assertEqual(doctor("snapshot", "--pid", victim.pid, "--dir", folder).code, 0)
+            self.assertEqual("very-private" in (folder / "snapshot.json").read_text(), there)
+
 
 support.main()

@@ -39,6 +39,16 @@ libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 ANONYMOUS = 0x4022  # MAP_NORESERVE | MAP_ANONYMOUS | MAP_PRIVATE
 
 
+def drop_execution(path):
+    """Takes the execute right from every mapping of a file, as tools do that move code to huge pages."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for line in open("/proc/self/maps"):
+        if line.rstrip().endswith(path) and " r-x" in line:
+            low, high = (int(part, 16) for part in line.split()[0].split("-"))
+            if libc.mprotect(ctypes.c_void_p(low), ctypes.c_size_t(high - low), mmap.PROT_READ) != 0:
+                raise OSError(ctypes.get_errno(), "mprotect")
+
+
 def fill_holes():
     """Takes the holes between mappings, so that what is loaded next lies below all of them."""
     with open("/proc/self/maps") as maps:

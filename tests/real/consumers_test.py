@@ -129,6 +129,20 @@ class Installed(Case):
                 self.assertEqual(report["headline"]["policy"], vintage)
                 victim.end()
 
+    def test_installed_together_without_a_program(self):
+        """Nothing is loaded, but the packages are trouble for the program that loads both."""
+        for wheels, level, code in (
+                (("tilelang-0.1.11", "flashinfer-0.6.17"), "error", 1),
+                (("tilelang-0.1.11", "sglang-0.5.9"), "error", 1),
+                (("tilelang-0.1.11", "flashinfer-0.7.4"), None, 0),
+                (("tilelang-0.1.12", "flashinfer-0.6.17"), None, 0),
+                (("tilelang-0.1.11",), None, 0)):
+            with self.subTest(wheels=wheels):
+                python = self.environment("cudart-12.8", *wheels)
+                report = self.report("--python", python)
+                self.assertEqual(findings(report).get("RT04"), level)
+                self.assertEqual(report["verdict"]["exit_code"], code)
+
     def test_a_runtime_that_went_away_by_what_the_consumer_does(self):
         """Which rules keep the deleted mark, cut it, or never match it: docs/policies.md."""
         for wheel, vintage, result, deleted, missed in (

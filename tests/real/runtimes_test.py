@@ -74,6 +74,15 @@ class Runtimes(Case):
         # Read through the mapping, not through its path.
         self.assertIsNotNone(by_path(report, path)["build_id"])
 
+    def test_loaded_without_an_executable_mapping(self):
+        # Neither its name nor its mappings tell, the loader's list does.
+        path = self.runtime("12.8").rename(self.folder / "renamed.so")
+        victim = self.load(path)
+        victim.do(f"drop_execution({str(path)!r})")
+        self.assertNotIn(" r-x", "".join(
+            line for line in victim.maps().splitlines() if line.endswith("renamed.so")))
+        self.look(victim, {}, path, **self.OF_12_8)
+
     def test_replaced_by_another_version(self):
         path = self.runtime("12.8")
         victim = self.load(path)
