@@ -4,7 +4,6 @@
 #include <cstring>
 #include <vector>
 
-#include "cudart_doctor/base/checked.hpp"
 #include "cudart_doctor/formats/content_scan.hpp"
 #include "cudart_doctor/formats/elf.hpp"
 #include "cudart_doctor/sys/process_memory.hpp"
@@ -32,32 +31,11 @@ ElfLook explain_failure(ByteSource& source, const Error& error) {
 /// Up to here an object is searched whole; of a larger one, only code and constants.
 constexpr std::uint64_t kSearchedWhole = 4U << 20U;
 
-std::uint64_t size_of(const std::vector<FileRange>& ranges) {
-  std::uint64_t size = 0;
-  for (const FileRange& range : ranges) size = saturating_add(size, range.end - range.begin);
-  return size;
-}
-
-/// The sections that are worth searching, or none where all is: a small object, or one whose
-/// section headers do not cover its executable segments, which the loader never looks at.
-std::vector<FileRange> searched_parts(const ElfReader& reader, const ElfFacts& facts) {
-  if (facts.file_size <= kSearchedWhole) return {};
-  std::uint64_t code = 0;
-  for (const ProgramHeader& header : reader.program_headers()) {
-    constexpr std::uint32_t kLoad = 1;
-    constexpr std::uint32_t kExecute = 1;
-    if (header.type == kLoad && (header.flags & kExecute) != 0) {
-      code = saturating_add(code, header.filesz);
-    }
-  }
-  const std::vector<FileRange>& sections = reader.code_and_constants();
-  // Alignment between sections is all that may be missing.
-  return size_of(sections) >= code - code / 8 ? sections : std::vector<FileRange>();
-}
-
 Fact<ContentScan> search(ByteSource& source, const ElfReader& reader, const ElfFacts& facts) {
-  auto scan = scan_contents(source, reader.program_headers(), facts.machine,
-                            searched_parts(reader, facts));
+  const std::vector<FileRange> everything;
+  auto scan =
+      scan_contents(source, reader.program_headers(), facts.machine,
+                    facts.file_size > kSearchedWhole ? reader.code_and_constants() : everything);
   return scan ? Fact<ContentScan>::known(std::move(*scan))
               : Fact<ContentScan>::unknown(scan.error().message);
 }

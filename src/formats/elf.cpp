@@ -81,6 +81,16 @@ void add_dynamic_facts(elf::ImageBytes& image, const elf::Dynamic& dynamic, ElfF
   }
 }
 
+/// Whether the sections account for what the segments load: the loader does not look at them, and
+/// who wants to hide code can let them say anything. Alignment is all that may be missing.
+bool covers_segments(const elf::ImageBytes& image, std::uint64_t section_bytes) {
+  std::uint64_t loaded = 0;
+  for (const ProgramHeader& segment : image.segments()) {
+    if (segment.type == elf::kPtLoad) loaded = saturating_add(loaded, segment.filesz);
+  }
+  return section_bytes >= loaded - loaded / 8;
+}
+
 /// Notes and what section headers add to them. Returns where code and constants lie.
 std::vector<FileRange> add_note_facts(elf::ImageBytes& image, ElfFacts& facts) {
   elf::Notes notes = elf::read_notes(image, facts.damage);
@@ -89,7 +99,8 @@ std::vector<FileRange> add_note_facts(elf::ImageBytes& image, ElfFacts& facts) {
   facts.compat_note = notes.compat_text ? notes.compat_text : sections.compat_text;
   facts.build_id = notes.build_id ? notes.build_id : sections.build_id;
   if (notes.cut && !facts.build_id) facts.damage.emplace_back("a note is cut");
-  return std::move(sections.code_and_constants);
+  return covers_segments(image, sections.loaded_bytes) ? std::move(sections.code_and_constants)
+                                                       : std::vector<FileRange>();
 }
 
 /// Keeps the first of equal sentences: a lie repeated 4,096 times is one lie.

@@ -84,6 +84,13 @@ std::optional<SectionTable> read_table(ImageBytes& image, std::vector<std::strin
   return table;
 }
 
+/// Bytes of a section that the loader maps from the file.
+std::uint64_t loaded_size(const Section& section) {
+  constexpr std::uint32_t kNoBits = 8;
+  constexpr std::uint64_t kAllocated = 2;
+  return section.type != kNoBits && (section.flags & kAllocated) != 0 ? section.size : 0;
+}
+
 /// Where a compiler puts functions and string constants.
 bool is_code_or_constants(const Section& section, std::string_view name) {
   constexpr std::uint32_t kProgBits = 1;
@@ -126,6 +133,7 @@ SectionFacts read_sections(ImageBytes& image, std::vector<std::string>& damage) 
   for (const Section& section : table->sections) {
     const std::string_view name = table->name(section);
     if (is_device_code(name)) facts.device_code = true;
+    facts.loaded_bytes = saturating_add(facts.loaded_bytes, loaded_size(section));
     if (is_code_or_constants(section, name)) {
       facts.code_and_constants.push_back(
           {section.offset, saturating_add(section.offset, section.size)});

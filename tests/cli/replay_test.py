@@ -96,6 +96,8 @@ class Replay(Case):
             env=clean_environment(HF_TOKEN="very-secret", NVIDIA_API_KEY="very-secret",
                                   CUDA_CACHE_PATH="/c"))
         child = int((pathlib.Path(f"/proc/{victim.pid}/task/{victim.pid}/children")).read_text())
+        # It has started when it has what it imports; before, one look is not like the next.
+        self.wait_until(lambda: "_ctypes" in pathlib.Path(f"/proc/{child}/maps").read_text())
         folder = self.folder / "secret"
         self.assertEqual(doctor("snapshot", "--pid", child, "--dir", folder).code, 0)
         live = self.report("--pid", child)

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 CI = os.environ.get("CI") in ("true", "1")
@@ -105,6 +106,13 @@ RUNTIMES = {
 
 class Case(unittest.TestCase):
     """A test with a folder of its own that everybody may enter."""
+
+    def wait_until(self, condition, seconds=30):
+        """Waits for another process to get somewhere."""
+        end = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), end, "the other process did not get there")
+            time.sleep(0.01)
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="cudart-doctor-test.")
