@@ -28,10 +28,12 @@ void append_findings(std::vector<Finding>& to, std::vector<Finding> more) {
   for (Finding& finding : more) to.push_back(std::move(finding));
 }
 
+bool is_fake(RuntimeKind kind) {
+  return kind == RuntimeKind::stub || kind == RuntimeKind::shim || kind == RuntimeKind::stand_in;
+}
+
 bool is_look_alike(const Candidate& candidate) {
-  const bool fake = candidate.kind == RuntimeKind::stub || candidate.kind == RuntimeKind::shim ||
-                    candidate.kind == RuntimeKind::stand_in;
-  return fake && candidate.loaded;
+  return is_fake(candidate.kind) && candidate.loaded;
 }
 
 bool is_side_rule(const Selection& selection) {

@@ -268,9 +268,7 @@ std::vector<Finding> judge_installed(const Observations& seen, const Rows& rows)
   if (!seen.snapshot.environment_only || takers.empty()) return {};
   std::vector<Finding> out;
   for (const Candidate& candidate : seen.candidates) {
-    const bool fake = candidate.kind == RuntimeKind::stub || candidate.kind == RuntimeKind::shim ||
-                      candidate.kind == RuntimeKind::stand_in;
-    if (candidate.object || !fake || !candidate.selectable_by_name) continue;
+    if (candidate.object || !is_fake(candidate.kind) || !candidate.selectable_by_name) continue;
     Finding finding = start_finding(
         "RT04", Severity::error,
         subject_of(takers, "and") + " would take " + look_alike_phrase(candidate) +

@@ -65,5 +65,6 @@ int main(int argc, char** argv) {
   return run(options, World{.proc_root = "/proc",
                             .write_output = &write_output,
                             .complain = &log_error,
+                            .note = &log_info,
                             .colour_by_itself = colour_by_itself()});
 }

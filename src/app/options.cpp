@@ -74,13 +74,10 @@ void add_target(CLI::App& app, Options& options) {
           ->type_name("N");
   auto* from = app.add_option("--from", options.from, "Replay a folder written by `snapshot`")
                    ->type_name("DIR");
-  auto* load = app.add_option("--load", options.load,
-                              "Open this library first (no process named)")
+  auto* load = app.add_option("--load", options.load, "Open this library first (no process named)")
                    ->type_name("LIB")
                    ->allow_extra_args(false);
-  app.add_option("--python", options.python,
-                 "Look at this Python's packages")
-      ->type_name("EXE");
+  app.add_option("--python", options.python, "Look at this Python's packages")->type_name("EXE");
   pid->excludes(port)->excludes(from)->excludes(load);
   port->excludes(from)->excludes(load);
   from->excludes(load);
@@ -98,8 +95,7 @@ void add_report(CLI::App& app, Options& options) {
   app.add_option("--policy", options.policy, "Selection rule that the headline follows")
       ->check(CLI::Validator(check_policy, ""))
       ->type_name("ID");
-  app.add_option("--fail-on", options.fail_on,
-                 "Lowest severity that exits with 1 (error)")
+  app.add_option("--fail-on", options.fail_on, "Lowest severity that exits with 1 (error)")
       ->transform(one_of({{"info", int(Severity::info)},
                           {"warning", int(Severity::warning)},
                           {"error", int(Severity::error)},

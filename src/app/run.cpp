@@ -162,6 +162,7 @@ WorkResult supervised(const Options& options, const World& world) {
     const bool again = result.error().kind == ErrorKind::timeout && Clock::now() < end &&
                        !path.empty() && skip.size() < kMaxStalls && skip.insert(path).second;
     if (!again) return failed(options, result.error());
+    world.note("looking again without what did not answer: " + escape_foreign(path));
   }
 }
 

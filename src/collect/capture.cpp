@@ -217,9 +217,12 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
 
   auto files = TargetFiles::open(*process);
   if (!files) {
-    // Of a process that is ending the root goes first; what is told is the end.
+    // The kernel drops the root of a process that is ending before its entry in /proc, which a
+    // zombie keeps: "no such file" says that it ended, wherever its number still stands.
     auto there = check_still_there(*root, snapshot.process);
-    return tl::unexpected(there ? files.error() : there.error());
+    if (!there) return tl::unexpected(there.error());
+    return tl::unexpected(files.error().kind == ErrorKind::not_found ? ended(options.pid)
+                                                                     : files.error());
   }
   if (!files->note().empty()) snapshot.capture.notes.push_back(files->note());
   const CaptureContext context{options, rules, *process, *files};

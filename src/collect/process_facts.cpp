@@ -16,10 +16,6 @@ constexpr std::uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD of the kernel
 
 std::string pid_text(std::int64_t pid) { return "PID " + std::to_string(pid); }
 
-Error ended(std::int64_t pid) {
-  return {ErrorKind::gone, pid_text(pid) + " ended while it was looked at", ESRCH};
-}
-
 std::map<std::string, std::uint64_t> read_namespaces(const ProcDirectory& process) {
   constexpr std::array<const char*, 7> kNames = {"cgroup", "ipc",  "mnt", "net",
                                                  "pid",    "user", "uts"};
@@ -60,6 +56,10 @@ Result<void> check_kind(const StatFile& stat, std::int64_t pid) {
 }
 
 }  // namespace
+
+Error ended(std::int64_t pid) {
+  return {ErrorKind::gone, pid_text(pid) + " ended while it was looked at", ESRCH};
+}
 
 Result<ProcDirectory> open_process(const ProcDirectory& root, std::int64_t pid) {
   if (pid <= 0) return fail(ErrorKind::not_found, "no process with " + pid_text(pid));

@@ -50,6 +50,9 @@ std::vector<const Candidate*> distinct_runtimes(const Snapshot& snapshot,
 /// Appends `more` to `to`.
 void append_findings(std::vector<Finding>& to, std::vector<Finding> more);
 
+/// True for the kinds that look like a runtime and are none: stub, shim, stand-in.
+bool is_fake(RuntimeKind kind);
+
 /// True for loaded candidates that a consumer could take for a runtime and that are none.
 bool is_look_alike(const Candidate& candidate);
 

@@ -17,6 +17,8 @@ struct World {
   std::function<Result<void>(const std::string& path, std::string_view bytes)> write_output;
   /// One line of log on stderr.
   std::function<void(std::string_view message)> complain;
+  /// One line of log that only a closer look at the log shows (--log-level info).
+  std::function<void(std::string_view message)> note;
   /// Whether a report on stdout is to be coloured by itself (a terminal, NO_COLOR not set, ...).
   bool colour_by_itself = false;
 };

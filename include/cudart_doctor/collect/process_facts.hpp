@@ -20,6 +20,9 @@ Result<ProcessFacts> read_process_facts(const ProcDirectory& process, std::int64
 /// itself; one that cannot be read is no reason to stop.
 Result<void> check_supported(const ProcDirectory& process, std::int64_t pid);
 
+/// The error for a process that ended in mid-capture.
+Error ended(std::int64_t pid);
+
 /// Fails with `gone` when the process ended or its PID belongs to another one by now.
 Result<void> check_still_there(const ProcDirectory& root, const ProcessFacts& facts);
 
