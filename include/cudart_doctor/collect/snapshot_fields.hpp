@@ -36,6 +36,33 @@ struct EnumNames<SnapshotOrigin> {
   static constexpr std::array<std::string_view, 4> kNames = {"live", "self", "bundle", "fixture"};
 };
 
+template <>
+struct EnumNames<Stage> {
+  static constexpr auto kNames = kStageNames;
+};
+template <>
+struct EnumNames<StageOutcome> {
+  static constexpr std::array<std::string_view, 4> kNames = {"pass", "fail", "skipped", "begun"};
+};
+template <>
+struct EnumNames<ProbeSide> {
+  static constexpr std::array<std::string_view, 3> kNames = {"runner", "exporter", "importer"};
+};
+template <>
+struct EnumNames<ChildEndKind> {
+  static constexpr std::array<std::string_view, 6> kNames = {"not_started", "exited", "signalled",
+                                                             "timed_out",   "killed", "left"};
+};
+template <>
+struct EnumNames<Mechanism> {
+  static constexpr auto kNames = kMechanismNames;
+};
+template <>
+struct EnumNames<ProbeDecision> {
+  static constexpr std::array<std::string_view, 4> kNames = {"not_asked", "refused", "impossible",
+                                                             "run"};
+};
+
 /// Archive::Ref<T> is T& for a reader and const T& for a writer.
 template <typename Archive>
 void describe(Archive& ar, typename Archive::template Ref<FileKey> v) {
@@ -153,6 +180,40 @@ void describe(Archive& ar, typename Archive::template Ref<Environment> v) {
 }
 
 template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<DeviceNode> v) {
+  ar("path", v.path);
+  ar("dev_major", v.dev_major);
+  ar("dev_minor", v.dev_minor);
+  ar("mode", v.mode);
+  ar("uid", v.uid);
+  ar("gid", v.gid);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<ProcessRights> v) {
+  ar("groups", v.groups);
+  ar("effective", v.effective);
+  ar("permitted", v.permitted);
+  ar("bounding", v.bounding);
+  ar("seccomp", v.seccomp);
+  ar("cgroup", v.cgroup);
+  ar("device_nodes", v.device_nodes);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<PeerFacts> v) {
+  ar("pid", v.pid);
+  ar("uid", v.uid);
+  ar("comm", v.comm);
+  ar("ns_pids", v.ns_pids);
+  ar("namespaces", v.namespaces);
+  ar("rights", v.rights);
+  ar("visible_devices", v.visible_devices);
+  ar("uuids", v.uuids);
+  ar("found_by", v.found_by);
+}
+
+template <typename Archive>
 void describe(Archive& ar, typename Archive::template Ref<ProcessFacts> v) {
   ar("pid", v.pid);
   ar("parent_pid", v.parent_pid);
@@ -167,6 +228,8 @@ void describe(Archive& ar, typename Archive::template Ref<ProcessFacts> v) {
   ar("own_namespaces", v.own_namespaces);
   ar("threads", v.threads);
   ar("libc", v.libc);
+  ar("rights", v.rights);
+  ar("own_rights", v.own_rights);
 }
 
 template <typename Archive>
@@ -223,6 +286,8 @@ void describe(Archive& ar, typename Archive::template Ref<HostFacts> v) {
   ar("name", v.name);
   ar("kernel", v.kernel);
   ar("kernel_module", v.kernel_module);
+  ar("ptrace_scope", v.ptrace_scope);
+  ar("no_ipc_sign", v.no_ipc_sign);
   ar("given", v.given);
   ar("given_probe", v.given_probe);
 }
@@ -238,6 +303,108 @@ void describe(Archive& ar, typename Archive::template Ref<CaptureFacts> v) {
   ar("static_searched", v.static_searched);
   ar("static_skipped", v.static_skipped);
   ar("notes", v.notes);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<StageResult> v) {
+  ar("stage", v.stage);
+  ar("outcome", v.outcome);
+  ar("side", v.side);
+  ar("device", v.device);
+  ar("peer_device", v.peer_device);
+  ar("code", v.code);
+  ar("call", v.call);
+  ar("detail", v.detail);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<ChildEnd> v) {
+  ar("kind", v.kind);
+  ar("status", v.status);
+  ar("pid", v.pid);
+  ar("output", v.output);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<ProbedRuntime> v) {
+  ar("candidate", v.candidate);
+  ar("path", v.path);
+  ar("selected", v.selected);
+  ar("look_alike", v.look_alike);
+  ar("alone", v.alone);
+  ar("skipped", v.skipped);
+  ar("opened_by", v.opened_by);
+  ar("stages", v.stages);
+  ar("runtime_version", v.runtime_version);
+  ar("driver_version", v.driver_version);
+  ar("missing", v.missing);
+  ar("elsewhere", v.elsewhere);
+  ar("exporter", v.exporter);
+  ar("importer", v.importer);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<MechanismResult> v) {
+  ar("mechanism", v.mechanism);
+  ar("outcome", v.outcome);
+  ar("device", v.device);
+  ar("code", v.code);
+  ar("error", v.error);
+  ar("call", v.call);
+  ar("detail", v.detail);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<ProbeDevice> v) {
+  ar("ordinal", v.ordinal);
+  ar("name", v.name);
+  ar("uuid", v.uuid);
+  ar("capability_major", v.capability_major);
+  ar("capability_minor", v.capability_minor);
+  ar("memory_bytes", v.memory_bytes);
+  ar("free_bytes", v.free_bytes);
+  ar("image", v.image);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<ProbeDriver> v) {
+  ar("path", v.path);
+  ar("key", v.key);
+  ar("version", v.version);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<CardUse> v) {
+  ar("uuid", v.uuid);
+  ar("node", v.node);
+  ar("name", v.name);
+  ar("compute_mode", v.compute_mode);
+  ar("used_bytes", v.used_bytes);
+  ar("free_bytes", v.free_bytes);
+  ar("users", v.users);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<ProbeGate> v) {
+  ar("asked", v.asked);
+  ar("cards", v.cards);
+  ar("cards_note", v.cards_note);
+  ar("mps", v.mps);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<ProbeFacts> v) {
+  ar("decision", v.decision);
+  ar("reason", v.reason);
+  ar("required", v.required);
+  ar("gate", v.gate);
+  ar("differences", v.differences);
+  ar("devices", v.devices);
+  ar("driver", v.driver);
+  ar("runtimes", v.runtimes);
+  ar("mechanisms", v.mechanisms);
+  ar("environment", v.environment);
+  ar("milliseconds", v.milliseconds);
 }
 
 /// All but the maps, which lie in a file of their own.
@@ -256,6 +423,8 @@ void describe(Archive& ar, typename Archive::template Ref<Snapshot> v) {
   ar("installed", v.installed);
   ar("host", v.host);
   ar("capture", v.capture);
+  ar("peers", v.peers);
+  ar("probe", v.probe);
 }
 
 }  // namespace cudart_doctor

@@ -13,6 +13,7 @@
 #include "cudart_doctor/base/fact.hpp"
 #include "cudart_doctor/model/elf_facts.hpp"
 #include "cudart_doctor/model/maps.hpp"
+#include "cudart_doctor/model/probe.hpp"
 
 namespace cudart_doctor {
 
@@ -41,8 +42,9 @@ struct LoadedObject {
   FileKey key;
   std::vector<std::string> paths;  ///< Distinct paths as bytes, first seen first, mark cut.
   bool marked_deleted = false;     ///< maps shows " (deleted)" and the file is not really so named.
-  bool executable = false;         ///< Has an executable mapping, or the loader lists it: loaded, not data.
-  std::uint64_t lowest = 0;        ///< Lowest mapped address.
+  bool executable =
+      false;  ///< Has an executable mapping, or the loader lists it: loaded, not data.
+  std::uint64_t lowest = 0;         ///< Lowest mapped address.
   std::vector<std::uint32_t> rows;  ///< Indices into MapsTable::rows.
   FileState state = FileState::unknown;
   std::string state_note;
@@ -92,6 +94,40 @@ struct Environment {
   }
 };
 
+/// A device file of the NVIDIA driver, as a process sees it: /dev/nvidia0, /dev/nvidiactl, ...
+struct DeviceNode {
+  std::string path;
+  std::uint32_t dev_major = 0;  ///< Of the device, not of its file system.
+  std::uint32_t dev_minor = 0;
+  std::uint32_t mode = 0;  ///< Permission bits.
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+};
+
+/// What a process may do, as far as it decides whether CUDA and descriptor passing can work.
+struct ProcessRights {
+  std::vector<std::uint32_t> groups;
+  Fact<std::uint64_t> effective;  ///< Capability masks, from status.
+  Fact<std::uint64_t> permitted;
+  Fact<std::uint64_t> bounding;
+  Fact<std::uint32_t> seccomp;  ///< 0 none, 1 strict, 2 filter.
+  Fact<std::string> cgroup;     ///< Unified path, or the devices controller's.
+  Fact<std::vector<DeviceNode>> device_nodes;
+};
+
+/// Another process that the target shares device memory with.
+struct PeerFacts {
+  std::int64_t pid = 0;
+  std::optional<std::uint32_t> uid;
+  std::string comm;
+  std::vector<std::int64_t> ns_pids;                ///< NSpid, outermost first.
+  std::map<std::string, std::uint64_t> namespaces;  ///< "pid" -> inode.
+  ProcessRights rights;
+  Fact<std::string> visible_devices;  ///< CUDA_VISIBLE_DEVICES; "" when it is not set.
+  std::vector<std::string> uuids;     ///< Visible GPUs, where they are known.
+  std::string found_by;               ///< "named with --peer"
+};
+
 struct ProcessFacts {
   std::int64_t pid = 0;  ///< As the doctor sees it.
   std::int64_t parent_pid = 0;
@@ -106,6 +142,8 @@ struct ProcessFacts {
   std::map<std::string, std::uint64_t> own_namespaces;  ///< The doctor's.
   std::uint32_t threads = 0;
   std::string libc;  ///< "glibc", "musl", "static" or "" when not seen.
+  ProcessRights rights;
+  ProcessRights own_rights;  ///< The doctor's.
 };
 
 /// One entry of ld.so.cache.
@@ -174,6 +212,8 @@ struct HostFacts {
   std::string name;
   std::string kernel;
   Fact<std::string> kernel_module;                 ///< NVIDIA kernel module version.
+  Fact<int> ptrace_scope;                          ///< Yama, 0 to 3; unknown without Yama.
+  std::string no_ipc_sign;                         ///< "WSL2: kernel release ...", Tegra; "".
   std::map<std::string, std::string> given;        ///< `host` lines of a test case.
   std::map<std::string, std::string> given_probe;  ///< `probe` lines of a test case.
 };
@@ -208,6 +248,8 @@ struct Snapshot {
   std::vector<InstalledFile> installed;
   HostFacts host;
   CaptureFacts capture;
+  std::vector<PeerFacts> peers;
+  ProbeFacts probe;
 };
 
 }  // namespace cudart_doctor
