@@ -9,6 +9,8 @@
 
 #include "cudart_doctor/app/log.hpp"
 #include "cudart_doctor/app/run.hpp"
+#include "cudart_doctor/probe/protocol.hpp"
+#include "cudart_doctor/probe/runner.hpp"
 #include "cudart_doctor/render/render.hpp"
 #include "cudart_doctor/sys/output_file.hpp"
 #include "cudart_doctor/sys/self_child.hpp"
@@ -52,7 +54,11 @@ int print(const cudart_doctor::Immediate& immediate) {
 
 int main(int argc, char** argv) {
   using namespace cudart_doctor;
-  if (argc > 1 && std::string_view(argv[1]) == kSelfTargetArgument) return self_target_main();
+  // Children of the doctor itself; nothing of the command line is looked at in them.
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  if (first == kSelfTargetArgument) return self_target_main();
+  if (first == kProbeChildArgument) return probe_child_main();
+  if (first == kGateChildArgument) return gate_child_main();
   take_standard_descriptors();
   // A reader that closes the pipe is no reason to die noisily.
   std::signal(SIGPIPE, SIG_IGN);

@@ -157,9 +157,11 @@ void add_probe(CLI::App& app, Options& options) {
       ->check(CLI::Validator(
           [&options](std::string& text) { return parse_devices(text, options.probe.devices); },
           ""));
-  app.add_flag_callback(
-      "--no-pairs", [&options] { options.probe.all_pairs = false; },
-      "Leave out the exchange between each two GPUs");
+  app.add_option_function<int>(
+         "--pairs", [&options](const int& all) { options.probe.all_pairs = all != 0; },
+         "Exchange between each two GPUs too: all or none (all)")
+      ->transform(one_of({{"all", 1}, {"none", 0}}))
+      ->type_name("all|none");
 }
 
 void add_running(CLI::App& app, Options& options) {

@@ -16,6 +16,7 @@
 #include "cudart_doctor/analyze/policy.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/app/exit_code.hpp"
+#include "cudart_doctor/app/probe.hpp"
 #include "cudart_doctor/app/self.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/collect/bundle.hpp"
@@ -62,9 +63,12 @@ bool colour(const Options& options, const World& world) {
   return false;
 }
 
-WorkResult rendered(const Options& options, const World& world, Snapshot snapshot) {
-  const Report report =
-      make_report(std::move(snapshot), {.fail_on = options.fail_on, .policy = options.policy});
+JudgeOptions judging(const Options& options) {
+  return {.fail_on = options.fail_on, .policy = options.policy};
+}
+
+WorkResult rendered(const Options& options, const World& world, Report report) {
+  judge(report, judging(options));
   WorkResult result;
   result.code = report.verdict.exit_code;
   result.output =
@@ -109,12 +113,19 @@ WorkResult replayed(const Options& options, const World& world) {
     error.kind = ErrorKind::usage;
     return failed(options, error);
   }
-  return rendered(options, world, std::move(*snapshot));
+  return rendered(options, world, identify(std::move(*snapshot), judging(options)));
 }
 
+/// What one attempt has to respect.
+struct Attempt {
+  Clock::time_point end;              ///< Of the whole inspection.
+  const std::set<std::string>& skip;  ///< Files that did not answer before.
+  Progress& progress;
+};
+
 /// What the worker does: finds the target, captures it, and finishes the command.
-WorkResult work(const Options& options, const World& world, const std::set<std::string>& skip,
-                Progress& progress) {
+WorkResult work(const Options& options, const World& world, const Attempt& attempt) {
+  Progress& progress = attempt.progress;
   if (!options.from.empty()) {
     progress.set("read the snapshot", {});
     return replayed(options, world);
@@ -122,7 +133,7 @@ WorkResult work(const Options& options, const World& world, const std::set<std::
   progress.set("find the process", {});
   auto target = target_of(options, world);
   if (!target) return failed(options, target.error());
-  target->skip_paths = skip;
+  target->skip_paths = attempt.skip;
   target->progress = [&progress](std::string_view stage, std::string_view path) {
     progress.set(stage, path);
   };
@@ -130,13 +141,21 @@ WorkResult work(const Options& options, const World& world, const std::set<std::
   auto snapshot = target->pid != 0 ? capture_process(*target, rules)
                                    : capture_self({options.load}, *target, rules);
   if (!snapshot) return failed(options, snapshot.error());
+  progress.set("judge", {});
+  Report report = identify(std::move(*snapshot), judging(options));
+  // No path for the supervisor: a probe that takes long is not to be left out at another try.
+  report.snapshot.probe =
+      probe_runtimes(report, options.probe,
+                     {.proc_root = world.proc_root,
+                      .left = std::chrono::duration_cast<milliseconds>(attempt.end - Clock::now()),
+                      .progress = [&progress](std::string_view what) { progress.set(what, {}); }});
   if (options.command == Command::snapshot) {
     progress.set("write the snapshot", options.directory);
-    const auto written = write_bundle(redacted(std::move(*snapshot)), options.directory);
+    const auto written = write_bundle(redacted(std::move(report.snapshot)), options.directory);
     return written ? WorkResult{} : failed(options, written.error());
   }
   progress.set("judge", {});
-  return rendered(options, world, std::move(*snapshot));
+  return rendered(options, world, std::move(report));
 }
 
 /// Supervises workers until one finishes. A file that does not answer is left out the next time.
@@ -150,7 +169,7 @@ WorkResult supervised(const Options& options, const World& world) {
     Supervisor supervisor;
     auto result = supervisor.run(limits, [&](Progress& progress) {
       try {
-        return work(options, world, skip, progress);
+        return work(options, world, {end, skip, progress});
       } catch (const std::exception& error) {
         return failed(
             options,

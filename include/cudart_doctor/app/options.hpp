@@ -22,9 +22,9 @@ struct Options {
   Command command = Command::inspect;
   std::optional<std::int64_t> pid;
   std::optional<std::uint16_t> port;
-  std::string from;               ///< Bundle folder; empty: a live process.
-  std::vector<std::string> load;  ///< Self only: libraries to open first, in order.
-  std::string python;             ///< Interpreter whose environment is looked at; empty: found.
+  std::string from;                 ///< Bundle folder; empty: a live process.
+  std::vector<std::string> load;    ///< Self only: libraries to open first, in order.
+  std::string python;               ///< Interpreter whose environment is looked at; empty: found.
   std::vector<std::int64_t> peers;  ///< Processes that the target shares device memory with.
   ProbeRequest probe;
   ScanDepth depth = ScanDepth::usual;

@@ -1,0 +1,55 @@
+#include "cudart_doctor/app/probe.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "cudart_doctor/probe/runner.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Kept back for judging and writing the report.
+constexpr milliseconds kReserve{2000};
+constexpr milliseconds kLongest{20'000};
+
+ProbeFacts not_run(const GateAnswer& answer, const ProbeRequest& request) {
+  ProbeFacts facts;
+  facts.decision = answer.decision;
+  facts.reason = answer.reason;
+  facts.required = request.mode == ProbeMode::require;
+  return facts;
+}
+
+/// The self child has ended by now, and it had no view of its own: its files are opened by path.
+void forget_target(ProbePlan& plan) {
+  plan.identity = {};
+  for (ProbeSubject& subject : plan.subjects) subject.map_lo = subject.map_hi = 0;
+}
+
+}  // namespace
+
+ProbeFacts probe_runtimes(const Report& report, const ProbeRequest& request,
+                          const ProbeLimits& limits) {
+  // Most often the answer needs no look at the cards.
+  const GateAnswer first = decide_probe(report, ProbeGate{}, request);
+  if (first.decision == ProbeDecision::not_asked || first.decision == ProbeDecision::impossible) {
+    return not_run(first, request);
+  }
+  ProbePlan plan = plan_probe(report, request);
+  if (report.snapshot.environment_only) forget_target(plan);
+  ProbeRunOptions options{.proc_root = std::string(limits.proc_root),
+                          .deadline = std::clamp(limits.left - kReserve, milliseconds{1}, kLongest),
+                          .progress = limits.progress};
+  ProbeGate gate = look_at_cards(plan, options);
+  const GateAnswer answer = decide_probe(report, gate, request);
+  ProbeFacts facts =
+      answer.decision == ProbeDecision::run ? run_probe(plan, options) : not_run(answer, request);
+  facts.required = request.mode == ProbeMode::require;
+  facts.gate = std::move(gate);
+  return facts;
+}
+
+}  // namespace cudart_doctor
