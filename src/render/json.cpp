@@ -62,6 +62,7 @@ std::string render_json(const Report& report) {
   out["companions"] = json_companions(report);
   out["consumers"] = json_consumers(report);
   out["selections"] = json_selections(report);
+  out["probe"] = json_probe(report);
   if (const auto* environment = snapshot.environment.get()) {
     put_known(out, "environment", json_environment(*environment));
   } else {

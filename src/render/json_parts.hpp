@@ -51,5 +51,6 @@ Json json_link_map(const Report& report);
 Json json_consumers(const Report& report);
 Json json_selections(const Report& report);
 Json json_findings(const Report& report);
+Json json_probe(const Report& report);
 
 }  // namespace cudart_doctor

@@ -149,4 +149,61 @@ std::string_view name_of(SnapshotOrigin value) {
   return {};
 }
 
+std::string_view name_of(Stage value) { return kStageNames.at(static_cast<std::size_t>(value)); }
+
+std::string_view name_of(StageOutcome value) {
+  switch (value) {
+    case StageOutcome::pass: return "pass";
+    case StageOutcome::fail: return "fail";
+    case StageOutcome::skipped: return "skipped";
+    case StageOutcome::begun: return "begun";
+  }
+  return {};
+}
+
+std::string_view name_of(ProbeSide value) {
+  switch (value) {
+    case ProbeSide::runner: return "runner";
+    case ProbeSide::exporter: return "exporter";
+    case ProbeSide::importer: return "importer";
+  }
+  return {};
+}
+
+std::string_view name_of(ChildEndKind value) {
+  switch (value) {
+    case ChildEndKind::not_started: return "not_started";
+    case ChildEndKind::exited: return "exited";
+    case ChildEndKind::signalled: return "signalled";
+    case ChildEndKind::timed_out: return "timed_out";
+    case ChildEndKind::killed: return "killed";
+    case ChildEndKind::left: return "left";
+  }
+  return {};
+}
+
+std::string_view name_of(Mechanism value) {
+  return kMechanismNames.at(static_cast<std::size_t>(value));
+}
+
+std::string_view name_of(ProbeDecision value) {
+  switch (value) {
+    case ProbeDecision::not_asked: return "not_asked";
+    case ProbeDecision::refused: return "refused";
+    case ProbeDecision::impossible: return "impossible";
+    case ProbeDecision::run: return "run";
+  }
+  return {};
+}
+
+std::string_view name_of(ProbeOutcome value) {
+  switch (value) {
+    case ProbeOutcome::not_run: return "not_run";
+    case ProbeOutcome::works: return "works";
+    case ProbeOutcome::does_not: return "does_not";
+    case ProbeOutcome::not_confirmed: return "not_confirmed";
+  }
+  return {};
+}
+
 }  // namespace cudart_doctor

@@ -21,5 +21,12 @@ std::string_view name_of(FileState value);
 std::string_view name_of(ReadRoute value);
 std::string_view name_of(EnvironmentOrigin value);
 std::string_view name_of(SnapshotOrigin value);
+std::string_view name_of(Stage value);
+std::string_view name_of(StageOutcome value);
+std::string_view name_of(ProbeSide value);
+std::string_view name_of(ChildEndKind value);
+std::string_view name_of(Mechanism value);
+std::string_view name_of(ProbeDecision value);
+std::string_view name_of(ProbeOutcome value);
 
 }  // namespace cudart_doctor

@@ -145,6 +145,7 @@ std::string render_text(const Report& report, const TextOptions& options) {
   write_runtimes(writer, report);
   write_companions(writer, report);
   write_answers(writer, report);
+  write_probe(writer, report);
   write_unseen(writer, report);
   write_read(writer, report);
   writer.labelled("EXIT " + std::to_string(report.verdict.exit_code), exit_reason(report));

@@ -54,6 +54,7 @@ std::string severity_word(Severity severity);
 void write_runtimes(TextWriter& writer, const Report& report);
 void write_companions(TextWriter& writer, const Report& report);
 void write_answers(TextWriter& writer, const Report& report);
+void write_probe(TextWriter& writer, const Report& report);
 void write_unseen(TextWriter& writer, const Report& report);
 void write_read(TextWriter& writer, const Report& report);
 

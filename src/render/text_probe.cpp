@@ -1,0 +1,177 @@
+// PROBE and SHARING of the text report: does it work, and which ways to share memory do.
+#include <algorithm>
+
+#include "cudart_doctor/analyze/cuda_codes.hpp"
+#include "cudart_doctor/base/text.hpp"
+#include "render/describe.hpp"
+#include "render/names.hpp"
+#include "render/text_writer.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+constexpr std::size_t kMarkColumns = 14;  // "ok", "FAIL", "not confirmed"
+
+struct Mark {
+  std::string_view word;
+  Tone tone = Tone::plain;
+};
+
+Mark mark_of(ProbeOutcome outcome) {
+  switch (outcome) {
+    case ProbeOutcome::works: return {"ok", Tone::good};
+    case ProbeOutcome::does_not: return {"FAIL", Tone::bad};
+    case ProbeOutcome::not_confirmed: return {"not confirmed", Tone::notice};
+    case ProbeOutcome::not_run: return {"not run", Tone::notice};
+  }
+  return {};
+}
+
+Mark mark_of(StageOutcome outcome) {
+  switch (outcome) {
+    case StageOutcome::pass: return {"ok", Tone::good};
+    case StageOutcome::fail: return {"FAIL", Tone::bad};
+    case StageOutcome::skipped: return {"skipped", Tone::plain};
+    case StageOutcome::begun: return {"ENDED", Tone::bad};
+  }
+  return {};
+}
+
+/// "cudaIpcOpenMemHandle: 201 cudaErrorDeviceUninitialized", "" where no call is concerned.
+std::string call_text(const std::string& call, std::optional<int> code) {
+  std::string out = escape_foreign(call);
+  if (!code || *code == 0) return out;
+  if (!out.empty()) out += ": ";
+  out += std::to_string(*code);
+  const std::string_view name = cuda_code_name(*code, call);
+  return name.empty() ? out : out + " " + std::string(name);
+}
+
+std::string stage_place(const StageResult& stage) {
+  std::string out(name_of(stage.stage));
+  if (stage.side == ProbeSide::importer) out += " (importer)";
+  if (stage.device >= 0) out += " GPU " + std::to_string(stage.device);
+  if (stage.peer_device >= 0) out += " to " + std::to_string(stage.peer_device);
+  return out;
+}
+
+std::string stage_text(const StageResult& stage) {
+  std::string out = stage_place(stage);
+  for (const std::string& more :
+       {call_text(stage.call, stage.code), escape_foreign(stage.detail)}) {
+    if (!more.empty()) out += "; " + more;
+  }
+  return out;
+}
+
+const StageResult* first_bad(const ProbedRuntime& runtime) {
+  const auto bad =
+      std::find_if(runtime.stages.begin(), runtime.stages.end(), [](const StageResult& stage) {
+        return stage.outcome == StageOutcome::fail || stage.outcome == StageOutcome::begun;
+      });
+  return bad == runtime.stages.end() ? nullptr : &*bad;
+}
+
+std::string names_text(const ProbedRuntime& runtime) {
+  if (!runtime.missing.empty()) return "lacks " + escape_foreign(join(runtime.missing, ", "));
+  return {};
+}
+
+void write_output(TextWriter& writer, std::string_view who, const ChildEnd& end) {
+  if (trim(end.output).empty()) return;
+  writer.labelled("", std::string(who) + " printed: " + escape_foreign(trim(end.output)),
+                  writer.verbose() ? 20 : 2);
+}
+
+void write_runtime(TextWriter& writer, const ProbedRuntime& runtime, const std::string& ref) {
+  Mark mark{"ok", Tone::good};
+  std::string text;
+  const StageResult* const bad = first_bad(runtime);
+  if (!runtime.skipped.empty()) {
+    mark = {"skipped", Tone::plain};
+    text = escape_foreign(runtime.skipped);
+  } else if (bad != nullptr) {
+    mark = mark_of(bad->outcome);
+    text = stage_text(*bad);
+  } else if (runtime.look_alike) {
+    mark = {"look-alike", Tone::notice};
+    text = "asked for its symbols only";
+  }
+  if (const std::string names = names_text(runtime); !names.empty()) {
+    text += (text.empty() ? "" : "; ") + names;
+  }
+  for (const std::string& where : runtime.elsewhere) {
+    text += (text.empty() ? "" : "; ") + escape_foreign(where);
+  }
+  if (runtime.alone && !runtime.look_alike) text += text.empty() ? "alone" : "; alone";
+  writer.entry({.before = " " + pad(ref, 2),
+                .word = std::string(mark.word),
+                .tone = mark.tone,
+                .after = "  ",
+                .hang = kTextColumn},
+               text);
+  if (bad != nullptr || writer.verbose()) {
+    write_output(writer, "exporter", runtime.exporter);
+    write_output(writer, "importer", runtime.importer);
+  }
+  if (!writer.verbose()) return;
+  for (const StageResult& stage : runtime.stages) {
+    const Mark each = mark_of(stage.outcome);
+    writer.entry({.before = "   ",
+                  .word = std::string(each.word),
+                  .tone = each.tone,
+                  .after = std::string(each.word.size() < 8 ? 8 - each.word.size() : 1, ' '),
+                  .hang = 11},
+                 stage_text(stage));
+  }
+}
+
+/// The rows below the sentence: those that say more than it does.
+bool is_told(const TextWriter& writer, const ProbeFacts& probe, const ProbedRuntime& runtime) {
+  if (writer.verbose() || probe.runtimes.size() > 1) return true;
+  return first_bad(runtime) != nullptr || !runtime.skipped.empty() || !runtime.elsewhere.empty();
+}
+
+void write_sharing(TextWriter& writer, const ProbeVerdict& verdict) {
+  bool first = true;
+  for (const MechanismVerdict& each : verdict.mechanisms) {
+    if (each.needed_by.empty() && !writer.verbose()) continue;
+    const Mark mark = mark_of(each.outcome);
+    std::string text(name_of(each.mechanism));
+    std::replace(text.begin(), text.end(), '_', ' ');
+    if (!each.needed_by.empty()) text += ": " + printable(each.needed_by);
+    if (!each.reason.empty()) text += "; " + printable(each.reason);
+    writer.entry({.before = pad(first ? "SHARING" : "", kTextColumn),
+                  .word = std::string(mark.word),
+                  .tone = mark.tone,
+                  .after = std::string(
+                      mark.word.size() < kMarkColumns ? kMarkColumns - mark.word.size() : 1, ' '),
+                  .hang = kTextColumn + kMarkColumns},
+                 text, 3);
+    first = false;
+  }
+}
+
+}  // namespace
+
+void write_probe(TextWriter& writer, const Report& report) {
+  const ProbeFacts& probe = report.snapshot.probe;
+  const ProbeVerdict& verdict = report.probe_verdict;
+  if (verdict.sentence.empty()) return;
+  writer.labelled("PROBE", printable(verdict.sentence));
+  if (probe.decision != ProbeDecision::run) return;
+  if (!verdict.cause.empty()) writer.labelled("", "cause: " + printable(verdict.cause));
+  if (!verdict.remedy.empty()) writer.labelled("", "fix: " + printable(verdict.remedy));
+  const auto refs = candidate_refs(report);
+  for (const ProbedRuntime& runtime : probe.runtimes) {
+    if (!is_told(writer, probe, runtime)) continue;
+    write_runtime(writer, runtime,
+                  runtime.candidate < refs.size() ? refs[runtime.candidate] : std::string("?"));
+  }
+  for (const std::string& difference : probe.differences) {
+    writer.labelled("", "differs: " + printable(difference), 3);
+  }
+  write_sharing(writer, verdict);
+}
+
+}  // namespace cudart_doctor
