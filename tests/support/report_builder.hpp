@@ -21,6 +21,10 @@ Report unreadable_report();
 Report empty_report();
 /// Replaced, deleted and static copies, many installed files, companions of every sort.
 Report crowded_report();
+/// A probe that passed; one whose import failed; one that was not run beside a live server.
+Report probed_report();
+Report failed_probe_report();
+Report refused_probe_report();
 /// Every foreign text is `text`, every sentence embeds it escaped.
 Report hostile_report(const std::string& text);
 

@@ -102,6 +102,35 @@ Report hostile_report(const std::string& text) {
   report.verdict.worst = Severity::critical;
   report.verdict.exit_code = 1;
   report.verdict.undecided = sentence;
+  ProbeFacts& probe = snapshot.probe;
+  probe.decision = ProbeDecision::run;
+  probe.reason = sentence;
+  probe.differences = {sentence};
+  probe.gate = {.asked = true,
+                .cards = {{.uuid = text, .node = text, .name = text, .compute_mode = text}},
+                .cards_note = text,
+                .mps = text};
+  probe.devices = {{.name = text, .uuid = text, .image = text}};
+  probe.driver = ProbeDriver{.path = text};
+  probe.environment = {{"CUDA_" + text, text}};
+  probe.mechanisms = {{.call = text, .detail = text}};
+  ProbedRuntime probed;
+  probed.path = text;
+  probed.opened_by = text;
+  probed.missing = {text};
+  probed.elsewhere = {text};
+  probed.stages = {
+      {.stage = Stage::load, .outcome = StageOutcome::fail, .call = text, .detail = text}};
+  probed.exporter.output = text;
+  probed.importer.output = text;
+  probe.runtimes = {probed, probed};
+  probe.runtimes.back().skipped = text;
+  report.probe_verdict = {.outcome = ProbeOutcome::does_not,
+                          .sentence = sentence,
+                          .cause = sentence,
+                          .finding = text,
+                          .remedy = sentence,
+                          .mechanisms = {{.reason = sentence, .needed_by = sentence}}};
   return report;
 }
 

@@ -277,3 +277,35 @@ TEST_CASE("verbose shows whole paths, evidence and the steps of every rule") {
   CHECK_THAT(text, ContainsSubstring("first line whose file name matches"));
   CHECK_THAT(text, ContainsSubstring("error: AttributeError:"));
 }
+
+TEST_CASE("a probe that passed is one line and who needs which way to share memory") {
+  const std::string text = text_of(probed_report());
+  CHECK(has_line(text, "PROBE    works: mHC kernels and CUDA IPC, on GPU 0 (NVIDIA H200)"));
+  CHECK(
+      has_line(text, "SHARING  ok            legacy memory: custom all-reduce of vLLM and SGLang"));
+  CHECK(text.find("fabric") == std::string::npos);
+}
+
+TEST_CASE("a probe that failed shows the stage, the side, the code with its name and the output") {
+  const std::string text = text_of(failed_probe_report());
+  CHECK(has_line(text, "PROBE    does not work: CUDA IPC import failed"));
+  CHECK(has_line(text, "         cause: both processes have the same innermost PID"));
+  CHECK(has_line(text, " A FAIL  ipc_import (importer) GPU 0; cudaIpcOpenMemHandle: 201"));
+  CHECK(text.find("cudaErrorDeviceUninitialized") != std::string::npos);
+  CHECK(text.find("last line") != std::string::npos);
+}
+
+TEST_CASE("a probe that was not run says how to ask for it, and nothing of sharing") {
+  const std::string text = text_of(refused_probe_report());
+  CHECK(has_line(text, "PROBE    not run on a live GPU; to allow it: --probe on"));
+  CHECK(text.find("SHARING") == std::string::npos);
+}
+
+TEST_CASE("a verbose report names every stage of a probe and what each mechanism did") {
+  const std::string text = verbose_text_of(probed_report());
+  for (const char* const word : {"load", "kernels", "ipc_export", "ipc_import", "ipc_verify"}) {
+    INFO(word);
+    CHECK(text.find(word) != std::string::npos);
+  }
+  CHECK(text.find("fabric; refused: 800") != std::string::npos);
+}
