@@ -1,7 +1,5 @@
 #include "cudart_doctor/collect/capture.hpp"
 
-#include <sys/utsname.h>
-
 #include <algorithm>
 #include <ctime>
 #include <optional>
@@ -10,15 +8,17 @@
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/collect/capture_context.hpp"
 #include "cudart_doctor/collect/disk.hpp"
+#include "cudart_doctor/collect/host_facts.hpp"
 #include "cudart_doctor/collect/installed.hpp"
 #include "cudart_doctor/collect/link_map.hpp"
 #include "cudart_doctor/collect/live_environment.hpp"
 #include "cudart_doctor/collect/object_reader.hpp"
+#include "cudart_doctor/collect/peers.hpp"
 #include "cudart_doctor/collect/process_facts.hpp"
+#include "cudart_doctor/collect/process_rights.hpp"
 #include "cudart_doctor/collect/python_env.hpp"
 #include "cudart_doctor/collect/read_maps.hpp"
 #include "cudart_doctor/formats/ld_cache.hpp"
-#include "cudart_doctor/formats/proc_text.hpp"
 #include "cudart_doctor/sys/cached_source.hpp"
 #include "cudart_doctor/sys/process_memory.hpp"
 
@@ -36,25 +36,6 @@ std::string utc_now() {
   std::string text(32, '\0');
   text.resize(std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts));
   return text;
-}
-
-HostFacts read_host(const ProcDirectory& root) {
-  HostFacts host;
-  utsname names = {};
-  if (::uname(&names) == 0) {
-    host.name = names.nodename;
-    host.kernel = names.release;
-  }
-  auto text = root.read_file("driver/nvidia/version");
-  if (!text) {
-    host.kernel_module = Fact<std::string>::unknown(text.error().message);
-  } else if (auto version = parse_driver_version(*text)) {
-    host.kernel_module = Fact<std::string>::known(std::move(*version));
-  } else {
-    host.kernel_module = Fact<std::string>::unknown(root.shown("driver/nvidia/version") +
-                                                    ": no version in the text");
-  }
-  return host;
 }
 
 /// The minor version N of the glibc 2.N that is loaded: the highest version node of libc.so.6.
@@ -84,12 +65,6 @@ std::string libc_name(const Snapshot& snapshot) {
     if (name == "libc.so.6" || (elf != nullptr && elf->soname == "libc.so.6")) return "glibc";
   }
   return {};
-}
-
-std::map<std::uint64_t, std::uint64_t> read_auxv(const ProcDirectory& process) {
-  auto text = process.read_file("auxv");
-  if (!text) return {};
-  return parse_auxv(std::as_bytes(std::span(*text)));
 }
 
 /// Link map and environment: what lies in the target's memory.
@@ -162,8 +137,7 @@ void read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot
 
 /// What the loader lists is loaded, though none of its mappings be executable now: tools that move
 /// code to huge pages replace them by anonymous memory.
-void read_listed_objects(const CaptureContext& context, ProcessMemory& memory,
-                         Snapshot& snapshot) {
+void read_listed_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
   const auto* const namespaces = snapshot.link_map.get();
   if (namespaces == nullptr) return;
   ObjectReader reader(context, memory);
@@ -193,12 +167,13 @@ Result<void> read_live_facts(const CaptureContext& context, Snapshot& snapshot) 
     snapshot.capture.notes.push_back("the mappings changed during each of " +
                                      std::to_string(look->reads) + " reads");
   }
-  // A number in another PID namespace's /proc is another process in ours.
-  const bool own_numbers = context.options.proc_root == "/proc" && context.process.is_procfs();
-  ProcessMemory memory(context.process, own_numbers ? context.options.pid : 0);
+  ProcessMemory memory(context.process, context.callable_pid(context.options.pid));
   read_objects(context, memory, snapshot);
   read_memory_facts(context, memory, snapshot);
   read_listed_objects(context, memory, snapshot);
+  // The held root keeps its own file system only: with the last process of a mount namespace what
+  // is mounted below goes away, and /dev would look empty.
+  add_device_nodes(context, snapshot.process);
   return {};
 }
 
@@ -214,16 +189,10 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   auto facts = read_process_facts(*process, options.pid);
   if (!facts) return tl::unexpected(facts.error());
   snapshot.process = std::move(*facts);
+  add_own_facts(snapshot.process);
 
-  auto files = TargetFiles::open(*process);
-  if (!files) {
-    // The kernel drops the root of a process that is ending before its entry in /proc, which a
-    // zombie keeps: "no such file" says that it ended, wherever its number still stands.
-    auto there = check_still_there(*root, snapshot.process);
-    if (!there) return tl::unexpected(there.error());
-    return tl::unexpected(files.error().kind == ErrorKind::not_found ? ended(options.pid)
-                                                                     : files.error());
-  }
+  auto files = open_files(*root, *process, snapshot.process);
+  if (!files) return tl::unexpected(files.error());
   if (!files->note().empty()) snapshot.capture.notes.push_back(files->note());
   const CaptureContext context{options, rules, *process, *files};
   if (const std::string exe = process->shown("exe"); !context.is_skipped(exe)) {
@@ -232,6 +201,7 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
     if (!supported) return tl::unexpected(supported.error());
   }
   auto live = read_live_facts(context, snapshot);
+  snapshot.host = read_host(*root, context, snapshot.process);
   auto still_there = check_still_there(*root, snapshot.process);
   if (!still_there) return tl::unexpected(still_there.error());
   if (!live) return tl::unexpected(live.error());
@@ -241,7 +211,9 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   }
 
   // From here on the target may end: its root directory is held open.
-  snapshot.host = read_host(*root);
+  auto peers = read_peers(*root, context);
+  if (!peers) return tl::unexpected(peers.error());
+  snapshot.peers = std::move(*peers);
   read_loader_cache(context, snapshot);
   DiskReader disk(context, snapshot);
   read_python(context, snapshot, disk);

@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cerrno>
+#include <span>
 #include <string>
 
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/collect/process_rights.hpp"
 #include "cudart_doctor/formats/proc_text.hpp"
 
 namespace cudart_doctor {
@@ -104,23 +106,36 @@ Result<ProcessFacts> read_process_facts(const ProcDirectory& process, std::int64
   facts.parent_pid = stat->parent_pid;
   facts.start_ticks = stat->start_ticks;
   facts.comm = stat->comm;
-  if (auto text = process.read_file("status")) {
-    const StatusFile status = parse_status(*text);
+  const auto status = read_status(process);
+  if (status) {
     // /proc shows a thread under its number too, though it does not list it.
-    if (status.process_id && *status.process_id != pid) {
+    if (status->process_id && *status->process_id != pid) {
       return fail(ErrorKind::not_found,
-                  pid_text(pid) + " is a thread of process " + std::to_string(*status.process_id));
+                  pid_text(pid) + " is a thread of process " + std::to_string(*status->process_id));
     }
-    facts.uid = status.uid;
-    facts.gid = status.gid;
-    facts.ns_pids = status.ns_pids;
-    facts.threads = status.threads;
+    facts.uid = status->uid;
+    facts.gid = status->gid;
+    facts.ns_pids = status->ns_pids;
+    facts.threads = status->threads;
   }
+  facts.rights = read_rights(process, status);
   facts.executable = read_executable(process);
   facts.command_line = read_command_line(process);
   facts.namespaces = read_namespaces(process);
-  if (auto own = ProcDirectory::open("/proc/self")) facts.own_namespaces = read_namespaces(*own);
   return facts;
+}
+
+void add_own_facts(ProcessFacts& facts) {
+  auto own = ProcDirectory::open("/proc/self");
+  if (!own) return;
+  facts.own_namespaces = read_namespaces(*own);
+  facts.own_rights = read_rights(*own, read_status(*own));
+}
+
+std::map<std::uint64_t, std::uint64_t> read_auxv(const ProcDirectory& process) {
+  auto text = process.read_file("auxv");
+  if (!text) return {};
+  return parse_auxv(std::as_bytes(std::span(*text)));
 }
 
 Result<void> check_still_there(const ProcDirectory& root, const ProcessFacts& facts) {
@@ -138,6 +153,18 @@ Result<void> check_still_there(const ProcDirectory& root, const ProcessFacts& fa
   }
   if (stat->state == 'Z' || stat->state == 'X') return tl::unexpected(ended(facts.pid));
   return {};
+}
+
+Result<TargetFiles> open_files(const ProcDirectory& root, const ProcDirectory& process,
+                               const ProcessFacts& facts) {
+  auto files = TargetFiles::open(process);
+  if (files) return files;
+  // The kernel drops the root of a process that is ending before its entry in /proc, which a
+  // zombie keeps: "no such file" says that it ended, wherever its number still stands.
+  auto there = check_still_there(root, facts);
+  if (!there) return tl::unexpected(there.error());
+  if (files.error().kind == ErrorKind::not_found) return tl::unexpected(ended(facts.pid));
+  return files;
 }
 
 }  // namespace cudart_doctor

@@ -1,4 +1,5 @@
-// Files of /proc that describe the system: listening sockets and the NVIDIA kernel module.
+// Files of /proc that describe the system: listening sockets, the NVIDIA kernel module, Yama and
+// the board.
 #include <algorithm>
 
 #include "cudart_doctor/base/text.hpp"
@@ -56,6 +57,27 @@ std::optional<std::string> parse_driver_version(std::string_view text) {
     for (auto field = take_field(line); !field.empty(); field = take_field(line)) {
       if (is_dotted_version(field)) return std::string(field);
     }
+  }
+  return std::nullopt;
+}
+
+std::optional<int> parse_ptrace_scope(std::string_view text) {
+  constexpr int kHighest = 3;
+  const auto value = parse_unsigned(trim(text), 10);
+  if (!value || *value > kHighest) return std::nullopt;
+  return static_cast<int>(*value);
+}
+
+bool is_wsl_kernel(std::string_view release) {
+  constexpr std::string_view kMaker = "microsoft";
+  const auto same_letter = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; };
+  return std::search(release.begin(), release.end(), kMaker.begin(), kMaker.end(), same_letter) !=
+         release.end();
+}
+
+std::optional<std::string> find_tegra(std::string_view compatible) {
+  for (const std::string_view name : split(compatible, '\0')) {
+    if (name.starts_with("nvidia,tegra")) return std::string(name);
   }
   return std::nullopt;
 }

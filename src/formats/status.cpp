@@ -1,5 +1,5 @@
-// /proc/PID/status and /proc/PID/stat. Every field may be missing: kernels differ, and a zombie
-// shows fewer lines.
+// /proc/PID/status, stat and cgroup. Every field may be missing: kernels differ, and a zombie shows
+// fewer lines.
 
 #include <algorithm>
 
@@ -38,6 +38,34 @@ std::optional<std::int64_t> to_pid(std::string_view text) {
   return static_cast<std::int64_t>(*value);
 }
 
+/// A capability mask: 16 digits without a prefix.
+std::optional<std::uint64_t> to_mask(std::string_view text) {
+  return parse_unsigned(trim(text), 16);
+}
+
+std::vector<std::uint32_t> to_ids(std::string_view text) {
+  std::vector<std::uint32_t> ids;
+  for (const std::string_view field : fields_of(text)) {
+    if (const auto id = first_u32(field)) ids.push_back(*id);
+  }
+  return ids;
+}
+
+/// A line about rights; others are left alone.
+void take_right(StatusFile& status, std::string_view key, std::string_view value) {
+  if (key == "Groups") {
+    status.groups = to_ids(value);
+  } else if (key == "CapEff") {
+    status.cap_effective = to_mask(value);
+  } else if (key == "CapPrm") {
+    status.cap_permitted = to_mask(value);
+  } else if (key == "CapBnd") {
+    status.cap_bounding = to_mask(value);
+  } else if (key == "Seccomp") {
+    status.seccomp = first_u32(value);
+  }
+}
+
 }  // namespace
 
 StatusFile parse_status(std::string_view text) {
@@ -65,9 +93,29 @@ StatusFile parse_status(std::string_view text) {
       for (const std::string_view field : fields_of(value)) {
         if (const auto pid = to_pid(field)) status.ns_pids.push_back(*pid);
       }
+    } else {
+      take_right(status, key, value);
     }
   }
   return status;
+}
+
+std::optional<std::string> parse_cgroup(std::string_view text) {
+  // "HIERARCHY:CONTROLLERS:PATH"; the path may hold colons.
+  std::optional<std::string> unified;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t first = line.find(':');
+    if (first == std::string_view::npos) continue;
+    const std::size_t second = line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const std::string_view path = line.substr(second + 1);
+    if (line.substr(0, first) == "0" && controllers.empty()) unified = std::string(path);
+    for (const std::string_view controller : split(controllers, ',')) {
+      if (controller == "devices") return std::string(path);
+    }
+  }
+  return unified;
 }
 
 Result<StatFile> parse_stat(std::string_view text) {

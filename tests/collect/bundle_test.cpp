@@ -47,6 +47,73 @@ ElfFacts full_elf() {
   return elf;
 }
 
+ProcessRights full_rights(std::uint32_t group) {
+  ProcessRights rights;
+  rights.groups = {group, UINT32_MAX};
+  rights.effective = Fact<std::uint64_t>::known(0x1ffffffffff);
+  rights.permitted = Fact<std::uint64_t>::known(UINT64_MAX);
+  rights.bounding = Fact<std::uint64_t>::unknown("no CapBnd");
+  rights.seccomp = Fact<std::uint32_t>::known(2);
+  rights.cgroup = Fact<std::string>::known("/docker/\xff");
+  rights.device_nodes =
+      Fact<std::vector<DeviceNode>>::known({{"/dev/nvidia0", 195, 254, 0660, 7, 44}});
+  return rights;
+}
+
+PeerFacts full_peer() {
+  PeerFacts peer;
+  peer.pid = 5000;
+  peer.uid = 65534;
+  peer.comm = "peer\xff";
+  peer.ns_pids = {5000, 1};
+  peer.namespaces = {{"pid", 4026532000}};
+  peer.rights = full_rights(9);
+  peer.visible_devices = Fact<std::string>::known("");
+  peer.uuids = {"GPU-1"};
+  peer.found_by = "named with --peer";
+  return peer;
+}
+
+ProbedRuntime full_runtime() {
+  ProbedRuntime runtime;
+  runtime.candidate = 3;
+  runtime.path = "/lib\xff.so";
+  runtime.selected = true;
+  runtime.look_alike = true;
+  runtime.alone = true;
+  runtime.skipped = "exists only in memory";
+  runtime.opened_by = "map_files";
+  runtime.stages = {{Stage::peer_access, StageOutcome::begun, ProbeSide::importer, 1, 2, 217,
+                     "cudaMemcpyPeer", "detail\xff"}};
+  runtime.runtime_version = 12080;
+  runtime.driver_version = 0;
+  runtime.missing = {"cudaFree"};
+  runtime.elsewhere = {"cudaMalloc in /opt/hook.so"};
+  runtime.exporter = {ChildEndKind::left, 9, 77, "out\xff"};
+  runtime.importer = {ChildEndKind::exited, -1, 78, "err"};
+  return runtime;
+}
+
+ProbeFacts full_probe() {
+  ProbeFacts probe;
+  probe.decision = ProbeDecision::run;
+  probe.reason = "asked for";
+  probe.required = true;
+  probe.gate.asked = true;
+  probe.gate.cards = {{"GPU-1", "/dev/nvidia0", "H200", "default", 5, std::nullopt, {4121, 9}}};
+  probe.gate.cards_note = "no NVML";
+  probe.gate.mps = "/tmp/nvidia-mps";
+  probe.differences = {"other groups"};
+  probe.devices = {{1, "H200", "GPU-1", 9, 0, UINT64_MAX, 7, "PTX"}};
+  probe.driver = ProbeDriver{"/usr/lib/libcuda.so.1", {8, 1, 9}, 13000};
+  probe.runtimes = {full_runtime()};
+  probe.mechanisms = {
+      {Mechanism::vmm_pidfd, StageOutcome::fail, 1, 801, 1, "pidfd_getfd", "EPERM"}};
+  probe.environment = {{"CUDA_CACHE_DISABLE", "1"}};
+  probe.milliseconds = 480;
+  return probe;
+}
+
 /// Every field away from its default, bytes that are no UTF-8 in every kind of text.
 Snapshot full_snapshot() {
   Snapshot snapshot;
@@ -67,6 +134,9 @@ Snapshot full_snapshot() {
   snapshot.process.own_namespaces = {{"mnt", 1}, {"net", 2}};
   snapshot.process.threads = 3;
   snapshot.process.libc = "glibc";
+  snapshot.process.rights = full_rights(4);
+  snapshot.process.own_rights.device_nodes =
+      Fact<std::vector<DeviceNode>>::unknown("/dev: refused");
   snapshot.maps = *parse_maps(
       "1000-2000 r-xp 00000000 08:01 7 /a/lib\xff.so\nodd line\n2000-3000 r--p 00000000 08:01 8 "
       "/b");
@@ -126,6 +196,8 @@ Snapshot full_snapshot() {
   snapshot.host.name = "node";
   snapshot.host.kernel = "6.1";
   snapshot.host.kernel_module = Fact<std::string>::known("550.1");
+  snapshot.host.ptrace_scope = Fact<int>::known(3);
+  snapshot.host.no_ipc_sign = "WSL2: /dev/dxg is there";
   snapshot.host.given = {{"k", "v"}};
   snapshot.host.given_probe = {{"p", "q"}};
   snapshot.capture.taken_at = "2026-01-02T03:04:05Z";
@@ -137,6 +209,8 @@ Snapshot full_snapshot() {
   snapshot.capture.static_searched = 5;
   snapshot.capture.static_skipped = 6;
   snapshot.capture.notes = {"n"};
+  snapshot.peers = {full_peer(), {}};
+  snapshot.probe = full_probe();
   return snapshot;
 }
 
@@ -205,10 +279,88 @@ TEST_CASE("a snapshot comes back from a bundle as it was") {
   CHECK(after->host.given_probe.at("p") == "q");
 }
 
+TEST_CASE("what a process may do comes back from a bundle") {
+  const Snapshot before = full_snapshot();
+  const auto after = snapshot_from_json(snapshot_to_json(before), before.maps.text, "s");
+  REQUIRE(after);
+  const ProcessRights& rights = after->process.rights;
+  CHECK(rights.groups == std::vector<std::uint32_t>{4, UINT32_MAX});
+  CHECK(*rights.effective.get() == 0x1ffffffffff);
+  CHECK(*rights.permitted.get() == UINT64_MAX);
+  CHECK(rights.bounding.reason() == "no CapBnd");
+  CHECK(*rights.seccomp.get() == 2);
+  CHECK(*rights.cgroup.get() == "/docker/\xff");
+  const DeviceNode& node = rights.device_nodes.get()->at(0);
+  CHECK(node.path == "/dev/nvidia0");
+  CHECK(node.dev_major == 195);
+  CHECK(node.dev_minor == 254);
+  CHECK(node.mode == 0660);
+  CHECK(node.uid == 7);
+  CHECK(node.gid == 44);
+  CHECK(after->process.own_rights.device_nodes.reason() == "/dev: refused");
+  CHECK_FALSE(after->process.own_rights.effective.is_asked());
+  CHECK(*after->host.ptrace_scope.get() == 3);
+  CHECK(after->host.no_ipc_sign == "WSL2: /dev/dxg is there");
+}
+
+TEST_CASE("peers come back from a bundle") {
+  const Snapshot before = full_snapshot();
+  const auto after = snapshot_from_json(snapshot_to_json(before), before.maps.text, "s");
+  REQUIRE(after);
+  REQUIRE(after->peers.size() == 2);
+  const PeerFacts& peer = after->peers[0];
+  CHECK(peer.pid == 5000);
+  CHECK(peer.uid == 65534U);
+  CHECK(peer.comm == "peer\xff");
+  CHECK(peer.ns_pids == std::vector<std::int64_t>{5000, 1});
+  CHECK(peer.namespaces.at("pid") == 4026532000);
+  CHECK(peer.rights.groups.front() == 9);
+  CHECK(peer.visible_devices.is_known());
+  CHECK(peer.uuids == std::vector<std::string>{"GPU-1"});
+  CHECK(peer.found_by == "named with --peer");
+  CHECK_FALSE(after->peers[1].visible_devices.is_asked());
+  CHECK_FALSE(after->peers[1].uid);
+}
+
+TEST_CASE("a probe comes back from a bundle") {
+  const Snapshot before = full_snapshot();
+  const auto after = snapshot_from_json(snapshot_to_json(before), before.maps.text, "s");
+  REQUIRE(after);
+  const ProbeFacts& probe = after->probe;
+  CHECK(probe.decision == ProbeDecision::run);
+  CHECK(probe.reason == "asked for");
+  CHECK(probe.required);
+  CHECK(probe.gate.asked);
+  CHECK(probe.gate.cards.at(0).users == std::vector<std::int64_t>{4121, 9});
+  CHECK(probe.gate.cards[0].used_bytes == 5U);
+  CHECK_FALSE(probe.gate.cards[0].free_bytes);
+  CHECK(probe.gate.mps == "/tmp/nvidia-mps");
+  CHECK(probe.differences.size() == 1);
+  CHECK(probe.devices.at(0).image == "PTX");
+  CHECK(probe.driver->key.inode == 9);
+  CHECK(probe.mechanisms.at(0).mechanism == Mechanism::vmm_pidfd);
+  CHECK(probe.mechanisms[0].error == 1);
+  CHECK(probe.environment.at("CUDA_CACHE_DISABLE") == "1");
+  CHECK(probe.milliseconds == 480);
+  const ProbedRuntime& runtime = probe.runtimes.at(0);
+  CHECK(runtime.candidate == 3);
+  CHECK(runtime.alone);
+  CHECK(runtime.stages.at(0).stage == Stage::peer_access);
+  CHECK(runtime.stages[0].outcome == StageOutcome::begun);
+  CHECK(runtime.stages[0].side == ProbeSide::importer);
+  CHECK(runtime.stages[0].peer_device == 2);
+  CHECK(runtime.stages[0].code == 217);
+  CHECK(runtime.driver_version == 0);
+  CHECK(runtime.elsewhere == std::vector<std::string>{"cudaMalloc in /opt/hook.so"});
+  CHECK(runtime.exporter.kind == ChildEndKind::left);
+  CHECK(runtime.importer.status == -1);
+}
+
 TEST_CASE("every key of the format is needed and is named when it is missing") {
   const auto names = {
       "origin", "environment_only", "self_notes", "process",   "objects", "link_map", "environment",
-      "loader", "python",           "disk",       "installed", "host",    "capture"};
+      "loader", "python",           "disk",       "installed", "host",    "capture",  "peers",
+      "probe"};
   for (const std::string name : names) {
     const Error error = error_after([&](auto& document) { document.erase(name); });
     CHECK(error.kind == ErrorKind::malformed);

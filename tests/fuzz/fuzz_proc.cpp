@@ -17,6 +17,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)parse_auxv(bytes);
   (void)parse_listeners(text, 8000);
   (void)parse_driver_version(text);
+  (void)parse_cgroup(text);
+  (void)parse_ptrace_scope(text);
+  (void)find_tegra(text);
+  (void)is_wsl_kernel(text);
   (void)escape_foreign(text);
   return 0;
 }

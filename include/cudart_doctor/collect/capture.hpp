@@ -26,14 +26,16 @@ struct CaptureRules {
 struct CaptureOptions {
   std::int64_t pid = 0;
   std::string proc_root = "/proc";
+  std::vector<std::int64_t> peers;   ///< Processes that the target shares device memory with.
   std::string python;                ///< --python EXE; empty: found from the target.
   std::set<std::string> skip_paths;  ///< Paths that did not answer before: not touched again.
   /// Told before every step that can block: stage and path. The supervisor names them on timeout.
   std::function<void(std::string_view stage, std::string_view path)> progress;
 };
 
-/// Captures one process. Errors: not_found (no such PID; kernel thread; zombie), permission (names
-/// what is needed), gone (exited or PID reused in between), io.
+/// Captures one process, and of each peer what decides whether the two can share memory. Errors, of
+/// a peer as of the target: not_found (no such PID; kernel thread; zombie), permission (names what
+/// is needed), gone (exited or PID reused in between), io; usage (a peer is the target itself).
 Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRules& rules);
 
 /// The process that listens on TCP `port` on this host, in any network namespace that can be seen.

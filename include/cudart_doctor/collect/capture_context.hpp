@@ -1,6 +1,7 @@
 // What every step of a capture needs: the request, the rules, and the ways into the target.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,11 @@ struct CaptureContext {
   /// Tells the supervisor what is touched next: the step may block for ever (FUSE, NFS).
   void progress(std::string_view stage, std::string_view path) const {
     if (options.progress) options.progress(stage, path);
+  }
+  /// `pid` where it is the process's number in our own PID namespace, else 0: a number in another
+  /// namespace's /proc is another process in ours.
+  [[nodiscard]] std::int64_t callable_pid(std::int64_t pid) const {
+    return options.proc_root == "/proc" && process.is_procfs() ? pid : 0;
   }
   /// True for a path that did not answer in an earlier attempt.
   [[nodiscard]] bool is_skipped(const std::string& path) const {

@@ -2,19 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 
 #include "cudart_doctor/base/result.hpp"
 #include "cudart_doctor/model/snapshot.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
+#include "cudart_doctor/sys/target_files.hpp"
 
 namespace cudart_doctor {
 
 /// Opens /proc/PID. Errors: not_found ("no process with PID 7"), permission (hidepid).
 Result<ProcDirectory> open_process(const ProcDirectory& root, std::int64_t pid);
 
-/// Facts of a process that can be looked into. Errors: not_found (kernel thread, zombie), gone,
-/// permission, malformed.
+/// Facts of a process that can be looked into, without its device nodes and without the doctor's
+/// own facts. Errors: not_found (kernel thread, zombie), gone, permission, malformed.
 Result<ProcessFacts> read_process_facts(const ProcDirectory& process, std::int64_t pid);
+
+/// The doctor's own namespaces and rights, without its device nodes.
+void add_own_facts(ProcessFacts& facts);
+
+/// The auxiliary vector; empty where it cannot be read.
+std::map<std::uint64_t, std::uint64_t> read_auxv(const ProcDirectory& process);
 
 /// Fails with `unsupported` where the executable is not 64-bit little-endian. Reads the executable
 /// itself; one that cannot be read is no reason to stop.
@@ -22,6 +30,10 @@ Result<void> check_supported(const ProcDirectory& process, std::int64_t pid);
 
 /// The error for a process that ended in mid-capture.
 Error ended(std::int64_t pid);
+
+/// The target's root directory. Errors: gone, where the target ended in between; permission, io.
+Result<TargetFiles> open_files(const ProcDirectory& root, const ProcDirectory& process,
+                               const ProcessFacts& facts);
 
 /// Fails with `gone` when the process ended or its PID belongs to another one by now.
 Result<void> check_still_there(const ProcDirectory& root, const ProcessFacts& facts);

@@ -1,4 +1,5 @@
-// Text and binary files of /proc: maps, status, stat, environ, cmdline, auxv, net/tcp. Pure.
+// Text and binary files of /proc: maps, status, stat, environ, cmdline, auxv, cgroup, net/tcp.
+// Pure.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +32,11 @@ struct StatusFile {
   std::vector<std::int64_t> ns_pids;  ///< NSpid, outermost first.
   std::uint32_t threads = 0;
   char state = '?';
+  std::vector<std::uint32_t> groups;           ///< Supplementary.
+  std::optional<std::uint64_t> cap_effective;  ///< CapEff, one bit a capability.
+  std::optional<std::uint64_t> cap_permitted;
+  std::optional<std::uint64_t> cap_bounding;
+  std::optional<std::uint32_t> seccomp;  ///< Absent where the kernel has no seccomp.
 };
 StatusFile parse_status(std::string_view text);
 
@@ -54,6 +60,11 @@ EnvironFile parse_environ(std::string_view bytes);
 /// argv of cmdline; one element holding the whole text where a title overwrote it.
 std::vector<std::string> parse_cmdline(std::string_view bytes);
 
+/// The path in /proc/PID/cgroup that decides which devices may be opened: the v1 devices
+/// controller's where there is one, else the unified one's. On a host with both, no device rule is
+/// in the unified hierarchy. Nothing when the text has neither line.
+std::optional<std::string> parse_cgroup(std::string_view text);
+
 /// AT_ type -> value.
 std::map<std::uint64_t, std::uint64_t> parse_auxv(std::span<const std::byte> bytes);
 
@@ -62,5 +73,14 @@ std::vector<std::uint64_t> parse_listeners(std::string_view text, std::uint16_t 
 
 /// The version in /proc/driver/nvidia/version; nothing when the text has none.
 std::optional<std::string> parse_driver_version(std::string_view text);
+
+/// The value of /proc/sys/kernel/yama/ptrace_scope, 0 to 3; nothing for another text.
+std::optional<int> parse_ptrace_scope(std::string_view text);
+
+/// True for the kernel release of WSL2 ("5.15.167.4-microsoft-standard-WSL2"), in any case.
+bool is_wsl_kernel(std::string_view release);
+
+/// The first "nvidia,tegra..." among the NUL-separated names of /proc/device-tree/compatible.
+std::optional<std::string> find_tegra(std::string_view compatible);
 
 }  // namespace cudart_doctor

@@ -132,3 +132,59 @@ TEST_CASE("the kernel module's version is read from both kinds of module") {
   CHECK_FALSE(parse_driver_version("NVRM version: unknown\n"));
   CHECK_FALSE(parse_driver_version(""));
 }
+
+TEST_CASE("status gives groups, capability masks and the seccomp mode") {
+  const auto status = parse_status(
+      "Name:\tpython3\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\nFDSize:\t64\n"
+      "Groups:\t4 24 27 1000 \nNStgid:\t913\nNSpid:\t913\nThreads:\t1\nSigCgt:\t0000000100000002\n"
+      "CapInh:\t0000000800000000\nCapPrm:\t00000000a80425fb\nCapEff:\t00000000a80425fa\n"
+      "CapBnd:\t000001ffffffffff\nCapAmb:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n"
+      "Seccomp_filters:\t1\n");
+  CHECK(status.groups == std::vector<std::uint32_t>{4, 24, 27, 1000});
+  CHECK(status.cap_permitted == 0xa80425fbU);
+  CHECK(status.cap_effective == 0xa80425faU);
+  CHECK(status.cap_bounding == 0x1ffffffffffU);
+  CHECK(status.seccomp == 2U);
+}
+
+TEST_CASE("capabilities that status does not tell are not none") {
+  const auto status = parse_status("Groups:\t \nCapEff:\tnonsense\nCapPrm:\t\nSeccomp:\t-1\n");
+  CHECK(status.groups.empty());
+  CHECK_FALSE(status.cap_effective);
+  CHECK_FALSE(status.cap_permitted);
+  CHECK_FALSE(status.cap_bounding);
+  CHECK_FALSE(status.seccomp);
+  CHECK(parse_status("CapEff:\t0000000000000000\n").cap_effective == 0U);
+}
+
+TEST_CASE("the cgroup is the one whose device rules count") {
+  CHECK(parse_cgroup("0::/kubepods.slice/pod1:x/cri-containerd-7.scope\n") ==
+        "/kubepods.slice/pod1:x/cri-containerd-7.scope");
+  CHECK(parse_cgroup("12:pids:/a\n11:cpu,cpuacct:/b\n5:memory,devices:/docker/7f\n1:name=systemd:"
+                     "/c\n") == "/docker/7f");
+  CHECK(parse_cgroup("5:devices:/docker/7f\n1:name=systemd:/c\n0::/system.slice\n") ==
+        "/docker/7f");
+  CHECK(parse_cgroup("1:name=systemd:/c\n0::/\n") == "/");
+  CHECK_FALSE(parse_cgroup("1:name=devices:/c\n3:cpu:/a\n0:no second colon\n"));
+  CHECK_FALSE(parse_cgroup(""));
+}
+
+TEST_CASE("Yama's scope is one digit from 0 to 3") {
+  CHECK(parse_ptrace_scope("1\n") == 1);
+  CHECK(parse_ptrace_scope("3\n") == 3);
+  for (const char* text : {"", "4\n", "-1\n", "1 2\n"}) CHECK_FALSE(parse_ptrace_scope(text));
+}
+
+TEST_CASE("a WSL kernel carries its maker's name") {
+  CHECK(is_wsl_kernel("5.15.167.4-microsoft-standard-WSL2"));
+  CHECK(is_wsl_kernel("4.4.0-19041-Microsoft"));
+  CHECK_FALSE(is_wsl_kernel("6.8.0-1017-azure"));
+  CHECK_FALSE(is_wsl_kernel("microsof"));
+  CHECK_FALSE(is_wsl_kernel(""));
+}
+
+TEST_CASE("a Tegra board is known by the names of its device tree") {
+  CHECK(find_tegra("nvidia,p3737-0000+p3701-0000\0nvidia,tegra234\0"s) == "nvidia,tegra234");
+  CHECK_FALSE(find_tegra("raspberrypi,4-model-b\0brcm,bcm2711\0"s));
+  CHECK_FALSE(find_tegra(""));
+}
