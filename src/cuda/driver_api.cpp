@@ -117,9 +117,6 @@ Result<DriverApi> open_driver() {
   if (!missing.empty()) {
     return fail(ErrorKind::malformed, "libcuda.so.1 lacks " + join(missing, ", "));
   }
-  if (const int code = api.init(0); code != 0) {
-    return fail(ErrorKind::unsupported, "cuInit gives " + std::to_string(code));
-  }
   return api;
 }
 

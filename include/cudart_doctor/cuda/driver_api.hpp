@@ -60,8 +60,8 @@ struct DriverApi {
   [[nodiscard]] bool has_virtual_memory() const;
 };
 
-/// The libcuda that is loaded already, else the one that the loader finds; cuInit was called.
-/// Errors: not_found, malformed, unsupported (cuInit's code in the message).
+/// The libcuda that is loaded already, else the one that the loader finds; calls nothing of it.
+/// Errors: malformed, with the loader's text or the names that are missing.
 Result<DriverApi> open_driver();
 
 /// Where `api` lies: the mapped file, its identity, its version.
