@@ -9,19 +9,20 @@
 
 #include "cudart_doctor/cuda/launcher.hpp"
 #include "cudart_doctor/cuda/mhc_ops.hpp"
+#include "cudart_doctor/cuda/mhc_reference.hpp"
 
 namespace cudart_doctor {
 
 /// How an output compares with the reference.
 struct SampleVerdict {
   bool right = false;
-  std::string text;  ///< "largest error 1.2 bf16 ulp at out[t=3][2][77]: got 0.5, expected 1.5"
+  std::string text;  ///< "largest error 0.5 ulp at out[t=3][2][77]", or why it is wrong.
 };
 
 /// Where the tensors of a sample lie, from the start of its memory: a header, the inputs, `out`.
 struct SampleLayout {
   static constexpr std::int64_t kTokens = 8;
-  static constexpr std::int64_t kHidden = 1280;
+  static constexpr std::int64_t kHidden = 512;
   static constexpr std::int64_t kStreams = 4;
   static constexpr std::size_t kMark = 0;     ///< The exporter's, 8 bytes.
   static constexpr std::size_t kToken = 128;  ///< The importer's, 8 bytes.
@@ -56,7 +57,7 @@ class PostSample {
 
  private:
   std::vector<std::byte> inputs_;  ///< kResidual to kOut.
-  std::vector<double> expected_;
+  std::vector<Bf16Expected> expected_;
 };
 
 /// What `out` holds before anything computed: a NaN in bf16.
