@@ -7,6 +7,7 @@
 
 #include "cudart_doctor/model/candidate.hpp"
 #include "cudart_doctor/model/finding.hpp"
+#include "cudart_doctor/model/probe_verdict.hpp"
 #include "cudart_doctor/model/selection.hpp"
 #include "cudart_doctor/model/snapshot.hpp"
 
@@ -29,6 +30,7 @@ struct Report {
   std::string
       headline_note;  ///< "assumed: no consumer was found", "FlashInfer 0.6.14 is installed"
   std::vector<Finding> findings;  ///< Gravest first; the order is total.
+  ProbeVerdict probe_verdict;
   Verdict verdict;
 };
 
