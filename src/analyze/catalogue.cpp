@@ -18,6 +18,12 @@ constexpr std::array kCatalogue{
         "Take the stubs directory out of LD_LIBRARY_PATH, the run paths and the loader's "
         "configuration; it is meant for linking only."},
     CatalogueEntry{
+        "DR02", "driver-missing", Owner::node, "critical",
+        "The probe's first CUDA call answers 35 with a driver version of 0, or no libcuda.so.1 can "
+        "be reached, and neither a stub nor a broken file explains it.",
+        "The runtime asks the loader for libcuda.so.1 and finds none: no CUDA call can work.",
+        "Start the container with the NVIDIA runtime, or install the driver."},
+    CatalogueEntry{
         "DR03", "driver-not-genuine", Owner::image, "critical",
         "The first libcuda that the loader's search meets is empty, shorter than its program "
         "headers say, no ELF file, of another soname, or without cuInit.",
@@ -37,12 +43,119 @@ constexpr std::array kCatalogue{
         "the NVIDIA kernel module.",
         "The host's own, newer libcuda is not reached; CUDA answers 803 and does not start.",
         "Take the compat directory out of the loader's configuration or LD_LIBRARY_PATH."},
+    CatalogueEntry{"DR06", "compat-unsupported-gpu", Owner::image, "critical",
+                   "The probe's first CUDA call answers 804: the forward-compatibility libcuda in "
+                   "use does not support the card.",
+                   "Forward compatibility is for data-centre cards, and for the driver branches "
+                   "that the library's note names: CUDA does not start.",
+                   "Remove the compat package, or update the host's driver."},
+    CatalogueEntry{
+        "DR07", "driver-older-than-runtime", Owner::node,
+        "critical; error where only a runtime that the headline's rule does not take is too new",
+        "The probe's first CUDA call answers 35 or 36, and the driver says of itself that it is "
+        "for an older CUDA than the runtime.",
+        "This runtime cannot be used with this driver; 35 alone would not say so, since it also "
+        "stands for no driver at all.",
+        "Install packages for a CUDA version that the driver knows, or a newer driver."},
+    CatalogueEntry{"DR08", "image-unsupported", Owner::image, "error",
+                   "The probe's sample kernel cannot be loaded: 200, 209, 218 or 222; or PTX "
+                   "cannot be compiled: 221 (the driver's compiler is missing) or 223 (switched "
+                   "off by CUDA_DISABLE_PTX_JIT).",
+                   "The sample carries machine code for current cards and PTX of an old version: "
+                   "where it fails, so do packages that were not built for the card. The owner is "
+                   "the node for 221, the user for 223.",
+                   "Install packages that were built for this card, or a newer driver; mount the "
+                   "driver's compiler library; unset the variable."},
+    CatalogueEntry{"DR09", "fabric-not-ready", Owner::node, "critical",
+                   "The probe's first CUDA call answers 802.",
+                   "The cards wait for the fabric manager, or for the ready state of confidential "
+                   "computing: CUDA does not start.",
+                   "Start the fabric manager of the driver's own version."},
+    CatalogueEntry{
+        "DR10", "nvml-unusable", Owner::node, "error",
+        "The mapped NVML is a link-time stub or of another version than the kernel module, or NVML "
+        "does not answer though the driver is here.",
+        "Tools and frameworks that count cards by NVML see none, though CUDA itself may work.",
+        "Start the container with the NVIDIA runtime; install NVML of the driver's own version."},
+    CatalogueEntry{"DR11", "device-unavailable", Owner::node, "critical",
+                   "The driver library is genuine and fits, yet the probe gets no card: 100, 46 "
+                   "(exclusive or prohibited compute mode), or 999 with device nodes missing. Not "
+                   "where CUDA_VISIBLE_DEVICES names no card: the probe's verdict says that.",
+                   "No CUDA work can be done by this process.",
+                   "Load the kernel modules, pass the device nodes, set the compute mode back, or "
+                   "free the card."},
+    CatalogueEntry{"DR12", "mps-in-use", Owner::node,
+                   "info; error where the daemon refuses (805 to 810)",
+                   "MPS is in use: its control socket exists or its pipe directory is set in the "
+                   "environment; or the probe's first CUDA call answers 805 to 810.",
+                   "Processes share one server: a client that faults can take others down.",
+                   "None needed by itself; for the codes see the daemon's log."},
+    CatalogueEntry{
+        "DR13", "device-miscomputes", Owner::node, "critical",
+        "A sample kernel gives wrong results, or fails, through the Driver API as well; memory "
+        "comes back changed; or the card reports an uncorrectable error (214, 220).",
+        "What this card computes cannot be trusted. A kernel that is wrong only through one "
+        "runtime is that runtime's fault (SY05).",
+        "Take the card out of service and run the vendor's diagnosis."},
     CatalogueEntry{
         "IP01", "ipc-allocation-kind", Owner::user, "warning",
-        "PyTorch's allocator is set to expandable segments, or to the asynchronous backend.",
+        "PyTorch's allocator is set to expandable segments, or to the asynchronous backend, and "
+        "neither does the plain round trip fail nor does the probe export such memory.",
         "Memory of the virtual-memory calls and of stream-ordered pools cannot be exported by a "
         "legacy IPC handle (error 1), though CUDA IPC itself may work.",
         "Switch the setting off, or turn custom all-reduce off."},
+    CatalogueEntry{"IP02", "ipc-pid-namespace", Owner::user,
+                   "error; info where nothing but the difference speaks for it",
+                   "The target and its peer are in different PID namespaces and have the same "
+                   "innermost PID, or the peer answers 201. Other innermost PIDs work.",
+                   "The driver takes the handle for the importer's own and refuses it with 201; "
+                   "services hide it and are slow.",
+                   "Share the PID namespace, or start one of them under another PID."},
+    CatalogueEntry{"IP03", "ipc-device-visibility", Owner::user,
+                   "error; warning where only the numbering differs",
+                   "The peer lacks device nodes of the target's cards, or lists other cards by "
+                   "UUID, or answers 100, 101 or 205. CUDA_VISIBLE_DEVICES alone is no fault.",
+                   "Memory of a card that the importer does not have cannot be opened.",
+                   "Give both processes the same cards."},
+    CatalogueEntry{"IP04", "ipc-platform-unsupported", Owner::node, "error",
+                   "WSL2 or Tegra was recognised, or the driver answers 801. Round trips that fail "
+                   "there do not count.",
+                   "CUDA IPC does not exist on this platform; custom all-reduce cannot be used.",
+                   "Turn custom all-reduce off, or share memory by another transport."},
+    CatalogueEntry{"IP05", "ipc-fd-passing-blocked", Owner::user,
+                   "error if the setting of IP01 is on; else info",
+                   "The probe cannot take a descriptor out of the other process: pidfd_open or "
+                   "pidfd_getfd fails.",
+                   "Memory of PyTorch's expandable segments cannot be shared between processes. "
+                   "EBADF is no matter of rights: both sides disagree on the kind of handle.",
+                   "Give CAP_SYS_PTRACE, set Yama's ptrace_scope to 0, allow the calls in the "
+                   "seccomp profile; or switch the setting off."},
+    CatalogueEntry{"IP06", "ipc-peer-unavailable", Owner::node, "error",
+                   "Between two cards: 217, 205, wrong data, or a copy that never ends.",
+                   "Cards do not reach each other's memory, whatever the driver says of peer "
+                   "access: all-reduce over them fails or is wrong.",
+                   "Look at topology, IOMMU, ACS and BAR size; or turn custom all-reduce off."},
+    CatalogueEntry{
+        "IP07", "ipc-handle-scope", Owner::user,
+        "error; warning where a process opens its own handle",
+        "Exporter and importer are one process, or the peer answers 400 without another "
+        "explanation.",
+        "A handle is good for another process on the same node, and nowhere else.",
+        "Within a process use the pointer itself; between nodes fabric handles or NCCL."},
+    CatalogueEntry{"IP08", "ipc-interposer", Owner::user, "warning",
+                   "A preloaded object exports CUDA functions, a name of the probed runtime "
+                   "resolves in another object, or CUDA_INJECTION64_PATH or LD_AUDIT is set.",
+                   "What the program gets is not what the runtime gave: handles and memory may be "
+                   "of another kind.",
+                   "Repeat without it."},
+    CatalogueEntry{
+        "IP09", "ipc-roundtrip-failed", Owner::image, "error",
+        "A round trip of the probe's own memory between two processes fails in a way that no other "
+        "finding explains, or the data is wrong; or the peer refuses a handle without another "
+        "reason.",
+        "CUDA IPC does not work here. A damaged handle can open without an error, so the data is "
+        "always compared.",
+        "Follow the step and the side in the evidence; turn custom all-reduce off meanwhile."},
     CatalogueEntry{
         "MP01", "mapping-deleted", Owner::image, "warning; critical if a rule selects it",
         "The mapped file was deleted, and nothing is at its path now.",
@@ -120,7 +233,7 @@ constexpr std::array kCatalogue{
         "the process; restart all ranks."},
     CatalogueEntry{
         "RT05", "runtime-duplicate", Owner::image,
-        "warning; error if two carry the same public soname",
+        "warning; error if two carry the same public soname, or 400 or 98 was seen",
         "Two or more genuine runtimes of one CUDA major are mapped.",
         "Each has state of its own. With one soname, only the order of loading decides which of "
         "them later users get.",
@@ -155,10 +268,16 @@ constexpr std::array kCatalogue{
     CatalogueEntry{
         "SY01", "runtime-symbol-missing", Owner::image, "error",
         "An object needs a symbol at a version node of the runtime, and the runtime that would "
-        "serve it does not have the symbol.",
+        "serve it does not have the symbol; or a genuine runtime, loaded by the probe, lacks a "
+        "name that consumers bind.",
         "The object was built for a newer CUDA runtime of the same major: it cannot be loaded, or "
         "its first call fails.",
         "Load the newer runtime first, or build the object for the runtime in use."},
+    CatalogueEntry{"SY05", "runtime-does-not-work", Owner::image, "error",
+                   "A genuine runtime cannot be loaded or used by the probe: its file is cut, it "
+                   "crashes or hangs, or a stage fails that no other finding explains.",
+                   "The process may have a working image of it in memory; another start would not.",
+                   "Reinstall the package, or use another release of the runtime."},
 };
 
 }  // namespace

@@ -8,8 +8,10 @@
 #include "cudart_doctor/analyze/candidates.hpp"
 #include "cudart_doctor/analyze/consumers.hpp"
 #include "cudart_doctor/analyze/policy.hpp"
+#include "cudart_doctor/analyze/probe_verdict.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "rules_probe.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -61,8 +63,8 @@ Headline choose_headline(const Report& report, const std::string& asked) {
     for (const Policy& policy : policies()) {
       if (policy.scans_addresses && policy.current && policy.consumer == consumer.id) {
         return {std::string(policy.id), consumer.name + (consumer.version.empty() ? "" : " ") +
-                                            escape_foreign(consumer.version) +
-                                            place + "; its rule is assumed to be the current one"};
+                                            escape_foreign(consumer.version) + place +
+                                            "; its rule is assumed to be the current one"};
       }
     }
   }
@@ -86,6 +88,9 @@ std::string undecided_reason(const Report& report) {
     return "what " + escape_foreign(base_name(open->path)) + " is could not be determined";
   }
   if (!snapshot.capture.maps_consistent) return "the mappings did not hold still";
+  if (snapshot.probe.required && report.probe_verdict.outcome == ProbeOutcome::not_run) {
+    return "the probe was required and did not run: " + report.probe_verdict.sentence;
+  }
   return {};
 }
 
@@ -121,11 +126,14 @@ void judge(Report& report, const JudgeOptions& options) {
   const Observations seen{report.snapshot, report.candidates, report.companions, report.consumers,
                           report.selections};
   report.findings.clear();
-  for (auto* const family : {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver,
-                             &judge_symbols, &judge_ipc}) {
+  for (auto* const family :
+       {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver, &judge_symbols,
+        &judge_ipc, &judge_peers, &judge_interposers, &judge_node}) {
     append_findings(report.findings, family(seen));
   }
+  report.findings = with_probe(seen, std::move(report.findings));
   sort_findings(report.findings);
+  report.probe_verdict = judge_probe(report);
   report.verdict = make_verdict(report, options.fail_on);
 }
 

@@ -2,11 +2,13 @@
 // in the loader's way.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "cudart_doctor/analyze/identify.hpp"
 #include "cudart_doctor/analyze/loader.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "driver_in_use.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -35,17 +37,6 @@ std::string configuration_file(const Snapshot& snapshot) {
   return found == snapshot.host.given.end() ? std::string() : escape_foreign(found->second);
 }
 
-/// What to change so that the loader no longer meets the file.
-std::string way_out(const Snapshot& snapshot, const Companion& companion) {
-  const std::string directory = escape_foreign(dir_name(companion.path));
-  if (!entry_that_brought(snapshot, companion.path).empty()) {
-    return "Take " + directory + " out of LD_LIBRARY_PATH";
-  }
-  const std::string file = configuration_file(snapshot);
-  if (!file.empty()) return "Take " + directory + " out of " + file + ", then run ldconfig";
-  return "Take " + directory + " out of the run paths and /etc/ld.so.conf.d, then run ldconfig";
-}
-
 Finding found_driver(const Observations& seen, const Companion& companion, std::string_view id,
                      std::string headline) {
   Finding finding = start_finding(id, Severity::critical, std::move(headline));
@@ -70,7 +61,7 @@ Finding driver_stub(const Observations& seen, const Companion& companion) {
   if (genuine != seen.companions.end()) {
     finding.evidence.push_back("Kept out by the stub's soname: " + escape_foreign(genuine->path));
   }
-  finding.fixes = {way_out(seen.snapshot, companion), "Restart the process"};
+  finding.fixes = {driver_way_out(seen.snapshot, companion), "Restart the process"};
   return finding;
 }
 
@@ -83,19 +74,12 @@ Finding broken_driver(const Observations& seen, const Companion& companion) {
   return finding;
 }
 
-/// The code that the application or a probe got from its first CUDA call, "" when not known.
-std::string first_code(const Snapshot& snapshot) {
-  const auto found = snapshot.host.given_probe.find("cudaGetDeviceCount");
-  return found == snapshot.host.given_probe.end() ? std::string() : found->second;
-}
-
 /// WSL2 and Jetson have no /proc/driver/nvidia/version: without it nothing is compared.
 std::vector<Finding> judge_versions(const Observations& seen, const Companion& companion) {
   const std::string* module = seen.snapshot.host.kernel_module.get();
   if (module == nullptr || companion.version.empty()) return {};
   const int order = compare_versions(companion.version, *module);
-  const std::string versions =
-      "libcuda " + escape_foreign(companion.version) + ", kernel module " + escape_foreign(*module);
+  const std::string versions = driver_versions(seen.snapshot, companion);
   // A compat library newer than the kernel module is what forward compatibility is for.
   if (companion.kind == CompanionKind::driver_compat) {
     if (order >= 0) return {};
@@ -104,15 +88,12 @@ std::vector<Finding> judge_versions(const Observations& seen, const Companion& c
                                    "the host's driver.");
     finding.evidence.insert(finding.evidence.begin(), versions);
     finding.effect = "CUDA does not start: error 803 (system has unsupported driver combination)";
-    finding.fixes = {way_out(seen.snapshot, companion), "Restart the process"};
+    finding.fixes = {driver_way_out(seen.snapshot, companion), "Restart the process"};
     return {std::move(finding)};
   }
-  const bool refused = first_code(seen.snapshot) == "803";
-  if (order == 0 && !refused) return {};
-  Finding finding =
-      found_driver(seen, companion, "DR04",
-                   order == 0 ? "The driver refuses to start (803) though its versions agree."
-                              : "libcuda and the NVIDIA kernel module are of different versions.");
+  if (order == 0) return {};
+  Finding finding = found_driver(seen, companion, "DR04",
+                                 "libcuda and the NVIDIA kernel module are of different versions.");
   finding.evidence.insert(finding.evidence.begin(), versions);
   finding.effect = "CUDA does not start: error 803, 100 or 999 at the first call";
   finding.fixes = {"On the host: reboot, or load the module of the installed driver again",
@@ -158,6 +139,36 @@ std::optional<Companion> reachable_driver(const Snapshot& snapshot) {
 }
 
 }  // namespace
+
+std::string driver_way_out(const Snapshot& snapshot, const Companion& companion) {
+  const std::string directory = escape_foreign(dir_name(companion.path));
+  if (!entry_that_brought(snapshot, companion.path).empty()) {
+    return "Take " + directory + " out of LD_LIBRARY_PATH";
+  }
+  const std::string file = configuration_file(snapshot);
+  if (!file.empty()) return "Take " + directory + " out of " + file + ", then run ldconfig";
+  return "Take " + directory + " out of the run paths and /etc/ld.so.conf.d, then run ldconfig";
+}
+
+std::string driver_versions(const Snapshot& snapshot, const Companion& companion) {
+  const std::string* module = snapshot.host.kernel_module.get();
+  if (module == nullptr || companion.version.empty()) return {};
+  return "libcuda " + escape_foreign(companion.version) + ", kernel module " +
+         escape_foreign(*module);
+}
+
+std::optional<Companion> driver_in_use(const Observations& seen) {
+  const auto mapped =
+      std::find_if(seen.companions.begin(), seen.companions.end(), is_mapped_driver);
+  if (mapped != seen.companions.end()) return *mapped;
+  return reachable_driver(seen.snapshot);
+}
+
+bool is_driver_absent(const Observations& seen) {
+  if (std::any_of(seen.companions.begin(), seen.companions.end(), is_mapped_driver)) return false;
+  return simulate_dlopen(seen.snapshot, {.name = kDriverName, .caller = {}}).outcome ==
+         Outcome::not_found;
+}
 
 std::vector<DiskRequest> wanted_by_driver(const Snapshot& snapshot) {
   return wanted_by_dlopen(snapshot, {.name = kDriverName, .caller = {}});

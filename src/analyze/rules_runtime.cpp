@@ -6,6 +6,7 @@
 
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "probe_view.hpp"
 #include "rule_phrases.hpp"
 
 namespace cudart_doctor {
@@ -145,6 +146,7 @@ std::vector<Finding> judge_look_alikes(const Observations& seen) {
                                  " that consumers bind: " + join(candidate.missing, ", "));
     }
     finding.evidence.push_back(described(seen.snapshot, candidate));
+    append(finding.evidence, probe_sentences(seen, candidate));
     if (!candidate.package.empty()) {
       finding.evidence.push_back("Package: " + escape_foreign(candidate.package));
     }
@@ -175,9 +177,8 @@ std::vector<Finding> judge_duplicates(const Observations& seen) {
         shared = copy->soname;
       }
     }
-    const auto reported = seen.snapshot.host.given_probe.find("app.reported");
-    const bool seen_failing = reported != seen.snapshot.host.given_probe.end() &&
-                              (reported->second == "400" || reported->second == "98");
+    const auto reported = reported_code(seen.snapshot, "app.reported");
+    const bool seen_failing = reported == 400 || reported == 98;
     Finding finding = start_finding(
         "RT05", shared.empty() && !seen_failing ? Severity::warning : Severity::error,
         std::to_string(copies.size()) + " copies of the CUDA " + std::to_string(major) +
@@ -188,7 +189,7 @@ std::vector<Finding> judge_duplicates(const Observations& seen) {
       finding.evidence.push_back("Only load order decides which of them " + shared + " gives");
     }
     if (seen_failing) {
-      finding.evidence.push_back("The application reported CUDA error " + reported->second);
+      finding.evidence.push_back("The application reported CUDA error " + shown_code(*reported));
     }
     finding.effect =
         shared.empty() && !seen_failing

@@ -9,6 +9,7 @@
 #include "cudart_doctor/analyze/policy.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "probe_view.hpp"
 #include "rule_phrases.hpp"
 
 namespace cudart_doctor {
@@ -58,6 +59,7 @@ Finding selected_look_alike(const Observations& seen, const Candidate& candidate
   if (!candidate.missing.empty()) {
     finding.evidence.push_back("The look-alike lacks " + join(candidate.missing, ", "));
   }
+  append(finding.evidence, probe_sentences(seen, candidate));
   finding.fixes.push_back(look_alike_remedy(candidate));
   const std::string releases = helpful_releases(seen, leading, takes_a_runtime);
   if (!releases.empty()) finding.fixes.push_back("Or " + releases);
@@ -269,10 +271,10 @@ std::vector<Finding> judge_installed(const Observations& seen, const Rows& rows)
   std::vector<Finding> out;
   for (const Candidate& candidate : seen.candidates) {
     if (candidate.object || !is_fake(candidate.kind) || !candidate.selectable_by_name) continue;
-    Finding finding = start_finding(
-        "RT04", Severity::error,
-        subject_of(takers, "and") + " would take " + look_alike_phrase(candidate) +
-            " in a program that loads both: both are installed here.");
+    Finding finding =
+        start_finding("RT04", Severity::error,
+                      subject_of(takers, "and") + " would take " + look_alike_phrase(candidate) +
+                          " in a program that loads both: both are installed here.");
     finding.consumer = consumer_phrase(*takers.front());
     finding.effect = failure_effect_of(takers);
     finding.evidence.push_back("Installed, not loaded by this look: " +

@@ -95,6 +95,7 @@ Result<CaptureOptions> target_of(const Options& options, const World& world) {
   CaptureOptions capture;
   capture.proc_root = world.proc_root;
   capture.python = options.python;
+  capture.peers = options.peers;
   if (options.pid) {
     capture.pid = *options.pid;
   } else if (options.port) {

@@ -324,7 +324,7 @@ Result<void> fill_run(CaseRun& run, const Block& block) {
 
 bool is_finding_id(std::string_view id) {
   constexpr std::array<std::pair<std::string_view, unsigned>, 5> kFamilies{
-      {{"RT", 12}, {"MP", 8}, {"DR", 12}, {"IP", 9}, {"SY", 4}}};
+      {{"RT", 12}, {"MP", 8}, {"DR", 13}, {"IP", 9}, {"SY", 5}}};
   if (id.size() != 4) return false;
   const auto number = parse_unsigned(id.substr(2), 10);
   return number && std::any_of(kFamilies.begin(), kFamilies.end(), [&](const auto& family) {

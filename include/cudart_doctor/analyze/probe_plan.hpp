@@ -58,7 +58,9 @@ struct MappedDriver {
 struct ProbePlan {
   std::vector<ProbeSubject> subjects;  ///< The selected one first.
   ProbeIdentity identity;
-  std::vector<std::pair<std::string, std::string>> environment;  ///< Of the target.
+  /// Of the target; empty where it could not be read, which is a difference then.
+  std::vector<std::pair<std::string, std::string>> environment;
+  bool environment_known = false;
   std::vector<std::string> bound_names;
   std::vector<int> devices;
   bool all_pairs = true;

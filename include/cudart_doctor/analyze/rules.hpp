@@ -34,8 +34,14 @@ std::vector<Finding> judge_mappings(const Observations& seen);
 std::vector<Finding> judge_driver(const Observations& seen);
 /// SY01: of mapped objects whose symbols were listed, and of files that the user named.
 std::vector<Finding> judge_symbols(const Observations& seen);
-/// IP01.
+/// IP01, IP04, IP05.
 std::vector<Finding> judge_ipc(const Observations& seen);
+/// IP02, IP03, IP07: the target beside the processes that it shares memory with.
+std::vector<Finding> judge_peers(const Observations& seen);
+/// IP08: libraries that stand between the program and CUDA.
+std::vector<Finding> judge_interposers(const Observations& seen);
+/// DR10, DR12: NVML and MPS, as far as they show without a CUDA call.
+std::vector<Finding> judge_node(const Observations& seen);
 /// What judge_driver wants to know about the disk.
 std::vector<DiskRequest> wanted_by_driver(const Snapshot& snapshot);
 
