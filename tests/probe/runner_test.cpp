@@ -90,7 +90,9 @@ TEST_CASE("a look-alike is asked for symbols in a process of its own, without a 
   const auto& look_alike = facts.runtimes[2];
   CHECK(look_alike.candidate == 1);
   CHECK(look_alike.alone);
-  CHECK(stage_of(look_alike, Stage::symbols, ProbeSide::exporter) != nullptr);
+  const auto* symbols = stage_of(look_alike, Stage::symbols, ProbeSide::exporter);
+  REQUIRE(symbols != nullptr);
+  CHECK(symbols->detail == "0 1 2 3 5 10");
   CHECK(stage_of(look_alike, Stage::devices, ProbeSide::exporter) == nullptr);
   CHECK(look_alike.importer.kind == ChildEndKind::not_started);
 }
@@ -254,4 +256,15 @@ TEST_CASE("a caller that ignores SIGCHLD still learns how a child ended") {
   const auto after = ::signal(SIGCHLD, before);
   CHECK(facts.runtimes[0].exporter.kind == ChildEndKind::signalled);
   CHECK(after == SIG_IGN);
+}
+
+TEST_CASE("a reused PID is refused") {
+  live::Victim victim;
+  auto plan = single_plan("");
+  plan.identity.pid = victim.pid();
+  plan.identity.start_ticks = 1;
+  const auto facts = probe::run(plan, options());
+  REQUIRE(facts.runtimes[0].stages.size() == 1);
+  CHECK(facts.runtimes[0].stages[0].outcome == StageOutcome::fail);
+  CHECK_THAT(facts.runtimes[0].stages[0].detail, ContainsSubstring("is not the process any more"));
 }

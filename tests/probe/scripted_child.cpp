@@ -1,6 +1,6 @@
 // A child of the probe that does what a script in its environment says: SCRIPT is a list of
 // "SIDE:RUNTIME:STAGE=ACTION", where * stands for any. REPORT names what it tells of itself in the
-// detail of the stage `devices`.
+// detail of the stage `devices` (`symbols` of a look-alike).
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -83,6 +83,7 @@ class ScriptedChild {
     bool first = true;
     for (const OrderedRuntime& runtime : order_.runtimes) {
       runtime_ = runtime.index;
+      tells_at_ = runtime.symbols_only ? Stage::symbols : Stage::devices;
       for (const Stage stage : {Stage::load, Stage::symbols}) do_stage(stage);
       if (runtime.symbols_only) continue;
       do_stage(Stage::devices);
@@ -132,7 +133,7 @@ class ScriptedChild {
 
   void end_stage(Stage stage, StageOutcome outcome) {
     Frame frame = frame_of(FrameKind::end, stage, outcome);
-    if (stage == Stage::devices) frame.stage.detail = report_of_itself();
+    if (stage == tells_at_) frame.stage.detail = report_of_itself();
     send(frame);
   }
 
@@ -207,6 +208,7 @@ class ScriptedChild {
   ProbeOrder order_;
   std::uint32_t runtime_ = 0;
   bool failed_ = false;
+  Stage tells_at_ = Stage::devices;
 };
 
 }  // namespace
