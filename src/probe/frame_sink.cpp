@@ -11,7 +11,11 @@ bool tests_runtime(Stage stage) {
   return stage != Stage::control && stage != Stage::ptx && stage != Stage::peer_access;
 }
 
-void add_device(const ProbeDevice& device, std::vector<ProbeDevice>& devices) {
+/// More than any machine has: a child that goes on and on is stopped.
+constexpr std::size_t kMostDevices = 256;
+constexpr std::size_t kMostMechanisms = kMostDevices * kMechanismNames.size();
+
+bool add_device(const ProbeDevice& device, std::vector<ProbeDevice>& devices) {
   const auto known = std::find_if(devices.begin(), devices.end(), [&](const ProbeDevice& one) {
     return one.ordinal == device.ordinal;
   });
@@ -21,9 +25,10 @@ void add_device(const ProbeDevice& device, std::vector<ProbeDevice>& devices) {
     // Told again once a kernel ran; the free memory is what was free before.
     known->image = device.image;
   }
+  return devices.size() <= kMostDevices;
 }
 
-void add_mechanism(const MechanismResult& result, std::vector<MechanismResult>& results) {
+bool add_mechanism(const MechanismResult& result, std::vector<MechanismResult>& results) {
   const auto known = std::find_if(results.begin(), results.end(), [&](const MechanismResult& one) {
     return one.mechanism == result.mechanism && one.device == result.device;
   });
@@ -32,6 +37,7 @@ void add_mechanism(const MechanismResult& result, std::vector<MechanismResult>& 
   } else if (result.outcome == StageOutcome::fail) {
     *known = result;
   }
+  return results.size() <= kMostMechanisms;
 }
 
 void add_begun(ChildStream& stream, std::string_view reason, PairOutcome& outcome) {
@@ -109,14 +115,13 @@ bool accept_frame(const Frame& frame, const ProbeOrder& order, ChildStream& stre
       if (!record.driver_version) record.driver_version = frame.driver_version;
       return true;
     }
-    case FrameKind::device: add_device(frame.device, outcome.devices); return true;
+    case FrameKind::device: return add_device(frame.device, outcome.devices);
     case FrameKind::driver:
       if (!outcome.driver) outcome.driver = frame.driver;
       return true;
     case FrameKind::mechanism:
       outcome.driver_checked = true;
-      add_mechanism(frame.mechanism, outcome.mechanisms);
-      return true;
+      return add_mechanism(frame.mechanism, outcome.mechanisms);
     case FrameKind::done: stream.done = true; return true;
   }
   return false;

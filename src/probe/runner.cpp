@@ -69,7 +69,7 @@ class ProbeRun {
   void keep(const Job& job, const PairOutcome& outcome);
   void keep_one(const Job& job, const PairOutcome& outcome, std::size_t place);
   void keep_common(const PairOutcome& outcome);
-  void no_time_for(const Job& job);
+  void leave_out(const Job& job, const std::string& why);
   void refuse_all(const std::string& why);
   void add_difference(std::string text);
   void order_as_run();
@@ -126,11 +126,9 @@ Result<void> ProbeRun::run_jobs() {
     const Job job = std::move(jobs.front());
     jobs.pop_front();
     if (!start_failed_.empty()) {
-      for (const std::size_t subject : job.subjects) {
-        facts_.runtimes[subject].skipped = start_failed_;
-      }
+      leave_out(job, start_failed_);
     } else if (steady_clock::now() + kTooShort >= setting.end) {
-      no_time_for(job);
+      leave_out(job, "no time left");
     } else {
       run_job(job, setting, jobs);
     }
@@ -213,7 +211,7 @@ void ProbeRun::run_job(const Job& job, const PairSetting& setting, std::deque<Jo
   keep_common(outcome);
   keep(job, outcome);
   if (!outcome.started) {
-    start_failed_ = "the probe's children could not be started";
+    start_failed_ = "the children could not be started";
     return;
   }
   JobEnd end;
@@ -228,7 +226,8 @@ void ProbeRun::run_job(const Job& job, const PairSetting& setting, std::deque<Jo
 void ProbeRun::keep(const Job& job, const PairOutcome& outcome) {
   for (std::size_t place = 0; place < job.subjects.size(); ++place) {
     const bool served = outcome.runtimes[place].finished || outcome.culprit == place;
-    if (served || !outcome.started) keep_one(job, outcome, place);
+    // A repetition that could not start tells nothing: what was seen before stays.
+    if (served || (!outcome.started && !job.repeat)) keep_one(job, outcome, place);
   }
 }
 
@@ -259,6 +258,10 @@ void ProbeRun::keep_one(const Job& job, const PairOutcome& outcome, std::size_t 
   const bool own_end = all_served || !outcome.started || outcome.culprit == place;
   runtime.exporter = own_end ? outcome.exporter : ChildEnd{};
   runtime.importer = own_end ? outcome.importer : ChildEnd{};
+  if (!own_end && record.failed) {
+    runtime.exporter.output = outcome.exporter.output;
+    runtime.importer.output = outcome.importer.output;
+  }
 }
 
 void ProbeRun::keep_common(const PairOutcome& outcome) {
@@ -283,16 +286,16 @@ void ProbeRun::keep_common(const PairOutcome& outcome) {
   }
 }
 
-void ProbeRun::no_time_for(const Job& job) {
+void ProbeRun::leave_out(const Job& job, const std::string& why) {
   for (const std::size_t subject : job.subjects) {
     ProbedRuntime& runtime = facts_.runtimes[subject];
     if (!job.repeat) {
-      runtime.skipped = "no time left";
+      runtime.skipped = why;
       continue;
     }
     StageResult note;
     note.side = ProbeSide::runner;
-    note.detail = "not repeated alone: no time left";
+    note.detail = "not repeated alone: " + why;
     runtime.stages.push_back(std::move(note));
   }
 }
