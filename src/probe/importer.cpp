@@ -20,8 +20,10 @@ class Importer {
   Importer(ChildWorld& world, const StageFrames& frames, CandidateSession& session)
       : world_(world), frames_(frames), session_(session) {}
 
-  /// Serves until the exporter goes on to its next runtime, or is gone.
-  void serve() {
+  /// Serves until the exporter goes on to its next runtime, or is gone. `ready`: whether a round
+  /// trip is possible here; where it is not, that was said.
+  void serve(StageOutcome ready) {
+    served_ = ready != StageOutcome::pass;
     while (auto received = world_.peer.receive()) {
       const PeerMessage& message = received->message;
       if (message.kind == PeerKind::next) {
@@ -69,7 +71,7 @@ class Importer {
   const StageFrames& frames_;
   CandidateSession& session_;
   std::optional<ImportRound> round_;
-  bool served_ = false;
+  bool served_ = false;  ///< The stages of the round trip were told, one way or the other.
 };
 
 void serve_runtime(ChildWorld& world, const OrderedRuntime& runtime) {
@@ -86,7 +88,7 @@ void serve_runtime(ChildWorld& world, const OrderedRuntime& runtime) {
   PeerMessage ready = make_message(PeerKind::ready, frames.runtime(), {});
   put_answer(ready, counted ? passed() : wrong(session.why_not()));
   if (!world.peer.send(ready)) return;
-  Importer(world, frames, session).serve();
+  Importer(world, frames, session).serve(ready.outcome);
 }
 
 }  // namespace
