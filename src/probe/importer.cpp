@@ -81,13 +81,16 @@ void serve_runtime(ChildWorld& world, const OrderedRuntime& runtime) {
   CandidateSession session(frames, world.order);
   const bool counted = session.load(runtime) && session.count_devices();
   if (counted) {
-    for (const int device : session.devices()) session.make_context(device);
+    for (const int device : session.devices()) {
+      // The image is loaded while the exporter is busy; how that ended, the first launch tells.
+      if (session.make_context(device)) (void)session.launcher().bind();
+    }
   } else {
     skip_import(frames, {}, session.why_not());
   }
   PeerMessage ready = make_message(PeerKind::ready, frames.runtime(), {});
   put_answer(ready, counted ? passed() : wrong(session.why_not()));
-  if (!world.peer.send(ready)) return;
+  (void)world.peer.send(ready);
   Importer(world, frames, session).serve(ready.outcome);
 }
 
