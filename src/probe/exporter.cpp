@@ -2,7 +2,10 @@
 // for all candidates.
 #include "exporter.hpp"
 
+#include <map>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "device_checks.hpp"
 #include "export_round.hpp"
@@ -114,10 +117,23 @@ class Exporter {
                                driver_checked_.insert(device).second;
     if (driver_checks) {
       frames.run(Stage::control, place, [&] { return check_control(world_); });
-      frames.run(Stage::ptx, place, [&] { return check_ptx(world_); });
+      compile_ptx(frames, place);
     }
     const RoundResult legacy = round_trips(session, frames, {place, stop});
     if (driver_checks) check_mechanisms(world_, session, frames, {device, &legacy});
+  }
+
+  /// Once for each kind of device: it is the longest of all checks, and its result the same.
+  void compile_ptx(const StageFrames& frames, Place place) {
+    const DriverApi* api = world_.driver.use();
+    const ProbeDevice device = api != nullptr ? describe_device(*api, place.device) : ProbeDevice{};
+    const auto [known, added] =
+        compiled_.try_emplace({device.capability_major, device.capability_minor}, place.device);
+    if (added) {
+      frames.run(Stage::ptx, place, [&] { return check_ptx(world_); });
+    } else {
+      frames.skip(Stage::ptx, place, "as on device " + std::to_string(known->second));
+    }
   }
 
   RoundResult round_trips(CandidateSession& session, const StageFrames& frames,
@@ -165,6 +181,7 @@ class Exporter {
   std::set<int> devices_told_;
   std::set<int> images_told_;
   std::set<int> driver_checked_;
+  std::map<std::pair<int, int>, int> compiled_;  ///< Capability, the device that stands for it.
 };
 
 }  // namespace

@@ -20,8 +20,10 @@ class Importer {
   Importer(ChildWorld& world, const StageFrames& frames, CandidateSession& session)
       : world_(world), frames_(frames), session_(session) {}
 
-  /// Serves until the exporter goes on to its next runtime, or is gone.
-  void serve() {
+  /// Serves until the exporter goes on to its next runtime, or is gone. `ready`: whether a round
+  /// trip is possible here; where it is not, that was said.
+  void serve(StageOutcome ready) {
+    served_ = ready != StageOutcome::pass;
     while (auto received = world_.peer.receive()) {
       const PeerMessage& message = received->message;
       if (message.kind == PeerKind::next) {
@@ -69,7 +71,7 @@ class Importer {
   const StageFrames& frames_;
   CandidateSession& session_;
   std::optional<ImportRound> round_;
-  bool served_ = false;
+  bool served_ = false;  ///< The stages of the round trip were told, one way or the other.
 };
 
 void serve_runtime(ChildWorld& world, const OrderedRuntime& runtime) {
@@ -79,14 +81,17 @@ void serve_runtime(ChildWorld& world, const OrderedRuntime& runtime) {
   CandidateSession session(frames, world.order);
   const bool counted = session.load(runtime) && session.count_devices();
   if (counted) {
-    for (const int device : session.devices()) session.make_context(device);
+    for (const int device : session.devices()) {
+      // The image is loaded while the exporter is busy; how that ended, the first launch tells.
+      if (session.make_context(device)) (void)session.launcher().bind();
+    }
   } else {
     skip_import(frames, {}, session.why_not());
   }
   PeerMessage ready = make_message(PeerKind::ready, frames.runtime(), {});
   put_answer(ready, counted ? passed() : wrong(session.why_not()));
-  if (!world.peer.send(ready)) return;
-  Importer(world, frames, session).serve();
+  (void)world.peer.send(ready);
+  Importer(world, frames, session).serve(ready.outcome);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace probe_test {
 
 struct PairOrder {
-  std::string program;                ///< Executed with kProbeChildArgument.
+  std::string program = PROBE_CHILD;  ///< Executed with kProbeChildArgument.
   std::vector<std::string> runtimes;  ///< Files, in turn.
   std::vector<std::string> bound_names = {"cudaMalloc", "cudaFree"};
   std::vector<int> devices = {};

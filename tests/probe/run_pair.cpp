@@ -2,6 +2,7 @@
 // every frame as a line; for a look at a machine with a GPU.
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -24,7 +25,8 @@ void print(const char* side, const probe_test::ChildRecord& record) {
 
 int main(int argc, char** argv) {
   probe_test::PairOrder order;
-  order.program = PROBE_CHILD;
+  // Beside this program: a build folder may have been moved.
+  order.program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "probe_child";
   order.bound_names = {"cudaSetDevice",       "cudaDeviceSynchronize",
                        "cudaDeviceReset",     "cudaGetErrorString",
                        "cudaMalloc",          "cudaFree",
