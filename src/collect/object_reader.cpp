@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
+#include <charconv>
 
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/formats/elf.hpp"
@@ -16,10 +16,15 @@ namespace {
 
 /// "map_files/7f1a10000000-7f1a10200000": plain hexadecimal, without the padding of maps.
 std::string map_file_name(const Mapping& row) {
-  std::array<char, 64> text = {};
-  std::snprintf(text.data(), text.size(), "map_files/%llx-%llx",
-                static_cast<unsigned long long>(row.lo), static_cast<unsigned long long>(row.hi));
-  return text.data();
+  constexpr std::size_t kDigits = 16;
+  constexpr std::string_view kFolder = "map_files/";
+  std::array<char, kFolder.size() + 2 * kDigits + 1> text;
+  char* const end = text.data() + text.size();
+  char* at = std::copy(kFolder.begin(), kFolder.end(), text.data());
+  at = std::to_chars(at, end, row.lo, 16).ptr;
+  *at++ = '-';
+  at = std::to_chars(at, end, row.hi, 16).ptr;
+  return {text.data(), at};
 }
 
 std::optional<std::string> build_id_of_file(OpenedFile file) {
