@@ -17,6 +17,7 @@
 #include "cudart_doctor/collect/process_facts.hpp"
 #include "cudart_doctor/collect/python_env.hpp"
 #include "cudart_doctor/collect/read_maps.hpp"
+#include "cudart_doctor/collect/read_objects.hpp"
 #include "cudart_doctor/formats/ld_cache.hpp"
 #include "cudart_doctor/formats/proc_text.hpp"
 #include "cudart_doctor/sys/cached_source.hpp"
@@ -154,16 +155,9 @@ void read_wanted(const CaptureContext& context, Snapshot& snapshot, DiskReader& 
   for (const auto& request : requests) disk.read(request);
 }
 
-void read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
-  snapshot.objects = group_objects(snapshot.maps);
-  ObjectReader reader(context, memory);
-  for (auto& object : snapshot.objects) reader.read(object, snapshot.maps, snapshot.capture);
-}
-
 /// What the loader lists is loaded, though none of its mappings be executable now: tools that move
 /// code to huge pages replace them by anonymous memory.
-void read_listed_objects(const CaptureContext& context, ProcessMemory& memory,
-                         Snapshot& snapshot) {
+void read_listed_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
   const auto* const namespaces = snapshot.link_map.get();
   if (namespaces == nullptr) return;
   ObjectReader reader(context, memory);
@@ -176,7 +170,7 @@ void read_listed_objects(const CaptureContext& context, ProcessMemory& memory,
       if (object.elf.is_asked()) continue;
       if (snapshot.capture.not_elf > 0) --snapshot.capture.not_elf;
       object.state_note.clear();
-      reader.read(object, snapshot.maps, snapshot.capture);
+      count(snapshot.capture, reader.read(object, snapshot.maps));
     }
   }
 }
@@ -225,7 +219,7 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
                                                                      : files.error());
   }
   if (!files->note().empty()) snapshot.capture.notes.push_back(files->note());
-  const CaptureContext context{options, rules, *process, *files};
+  const CaptureContext context{options, rules, *process, *files, options.progress};
   if (const std::string exe = process->shown("exe"); !context.is_skipped(exe)) {
     context.progress("read executable", exe);
     auto supported = check_supported(*process, options.pid);
