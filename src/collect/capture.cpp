@@ -178,7 +178,7 @@ void read_listed_objects(const CaptureContext& context, ProcessMemory& memory, S
 /// Facts that need the living process.
 Result<void> read_live_facts(const CaptureContext& context, Snapshot& snapshot) {
   context.progress("read maps", context.process.shown("maps"));
-  auto look = read_maps(context.process);
+  auto look = read_maps(context.process, reader_threads(context));
   if (!look) return tl::unexpected(look.error());
   snapshot.maps = std::move(look->table);
   snapshot.capture.maps_reads = look->reads;

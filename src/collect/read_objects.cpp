@@ -81,6 +81,10 @@ std::future<void> start(Helper& helper, Queue& queue) {
 
 }  // namespace
 
+unsigned reader_threads(const CaptureContext& context) {
+  return context.options.helper_progress && has_two_cpus() ? 2 : 1;
+}
+
 void read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
   snapshot.objects = group_objects(snapshot.maps);
   Queue queue(snapshot);
@@ -90,7 +94,7 @@ void read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot
   }
   std::optional<Helper> helper;
   std::future<void> helped;
-  if (context.options.helper_progress && snapshot.objects.size() >= kWorthHelp && has_two_cpus()) {
+  if (snapshot.objects.size() >= kWorthHelp && reader_threads(context) > 1) {
     helper.emplace(context, memory);
     helper->reader.learn_route(reader);
     helped = start(*helper, queue);

@@ -27,8 +27,8 @@ constexpr std::array<std::uint8_t, 256> make_hex_table() {
 }
 constexpr auto kHex = make_hex_table();
 
-/// Reads one line field by field; any false leaves the line to the odd ones. No end is passed: the
-/// text ends with the NUL of its string, and neither that nor an LF is part of any field.
+/// Reads one line field by field; any false leaves the line to the odd ones. No end is passed: a
+/// line ends with an LF or with the NUL behind its string, and neither is part of any field.
 class LineCursor {
  public:
   explicit LineCursor(const char* begin) : at_(begin) {}
@@ -114,33 +114,49 @@ const char* find_line_end(const char* from, const char* text_end) {
 
 }  // namespace
 
-Result<MapsTable> parse_maps(std::string text) {
-  if (text.size() > kMaxText) return fail(ErrorKind::limit, "maps is larger than 2 GiB");
-  MapsTable table;
-  table.text = std::move(text);
-  table.truncated = !table.text.empty() && table.text.back() != '\n';
-  table.rows.reserve(std::min(table.text.size() / kShortestLine + 1, kMostReserved));
-  const char* const begin = table.text.data();
-  const char* const end = begin + table.text.size();
-  for (const char* line = begin; line != end;) {
-    Mapping row;
-    const char* const path = parse_fields(line, end, row);
-    // Most lines have no path and end right here.
-    const char* const line_end =
-        path != nullptr && *path == '\n' ? path : find_line_end(path != nullptr ? path : line, end);
-    if (path != nullptr) {
-      row.text_begin = static_cast<std::uint32_t>(line - begin);
-      row.text_size = static_cast<std::uint32_t>(line_end - line);
-      row.path_begin = static_cast<std::uint32_t>(path - line);
-      table.rows.push_back(row);
-    } else if (table.odd_lines++ == 0) {
-      const auto size = static_cast<std::size_t>(line_end - line);
-      table.first_odd_line.assign(line, std::min(size, kMostOddText));
-    }
-    line = line_end == end ? end : line_end + 1;
-  }
-  return table;
+void MapsParser::expect(std::size_t text_size) {
+  table_.rows.reserve(std::min(text_size / kShortestLine + 1, kMostReserved));
 }
+
+void MapsParser::take(std::string_view text) {
+  text = text.substr(0, std::min(text.size(), kMaxText));
+  const std::size_t last = text.rfind('\n');
+  if (last == std::string_view::npos) return;
+  const char* const end = text.data() + last + 1;
+  while (taken_ <= last) take_line(text.data(), text.data() + taken_, end);
+}
+
+Result<MapsTable> MapsParser::finish(std::string text) {
+  if (text.size() > kMaxText) return fail(ErrorKind::limit, "maps is larger than 2 GiB");
+  expect(text.size());
+  take(text);
+  const char* const begin = text.data();
+  table_.truncated = taken_ < text.size();
+  if (table_.truncated) take_line(begin, begin + taken_, begin + text.size());
+  table_.text = std::move(text);
+  return std::move(table_);
+}
+
+void MapsParser::take_line(const char* text, const char* line, const char* text_end) {
+  Mapping row;
+  const char* const path = parse_fields(line, text_end, row);
+  // Most lines have no path and end right here.
+  const char* const line_end = path != nullptr && *path == '\n'
+                                   ? path
+                                   : find_line_end(path != nullptr ? path : line, text_end);
+  if (path != nullptr) {
+    row.text_begin = static_cast<std::uint32_t>(line - text);
+    row.text_size = static_cast<std::uint32_t>(line_end - line);
+    row.path_begin = static_cast<std::uint32_t>(path - line);
+    table_.rows.push_back(row);
+  } else if (table_.odd_lines++ == 0) {
+    const auto size = static_cast<std::size_t>(line_end - line);
+    table_.first_odd_line.assign(line, std::min(size, kMostOddText));
+  }
+  taken_ = static_cast<std::size_t>(line_end - text) + (line_end == text_end ? 0 : 1);
+}
+
+Result<MapsTable> parse_maps(std::string text) { return MapsParser().finish(std::move(text)); }
 
 bool addresses_ascend(const MapsTable& maps) {
   for (std::size_t i = 1; i < maps.rows.size(); ++i) {

@@ -8,6 +8,9 @@
 
 namespace cudart_doctor {
 
+/// 2 where a second thread was allowed and there is a CPU for it, else 1.
+unsigned reader_threads(const CaptureContext& context);
+
 /// Groups the mappings of `snapshot` into objects, reads those and counts them. The result does not
 /// depend on which thread read what.
 void read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot);
