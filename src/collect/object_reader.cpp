@@ -20,7 +20,7 @@ std::string map_file_name(const Mapping& row) {
   constexpr std::string_view kFolder = "map_files/";
   std::array<char, kFolder.size() + 2 * kDigits + 1> text;
   char* const end = text.data() + text.size();
-  char* at = std::copy(kFolder.begin(), kFolder.end(), text.data());
+  char* at = std::ranges::copy(kFolder, text.data()).out;
   at = std::to_chars(at, end, row.lo, 16).ptr;
   *at++ = '-';
   at = std::to_chars(at, end, row.hi, 16).ptr;

@@ -122,8 +122,8 @@ void MapsParser::take(std::string_view text) {
   text = text.substr(0, std::min(text.size(), kMaxText));
   const std::size_t last = text.rfind('\n');
   if (last == std::string_view::npos) return;
-  const char* const end = text.data() + last + 1;
-  while (taken_ <= last) take_line(text.data(), text.data() + taken_, end);
+  const char* const begin = text.data();
+  while (taken_ <= last) take_line(begin, begin + taken_, begin + last + 1);
 }
 
 Result<MapsTable> MapsParser::finish(std::string text) {
