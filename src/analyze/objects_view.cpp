@@ -46,6 +46,16 @@ std::vector<std::size_t> handle_scope(const Snapshot& snapshot, std::size_t obje
   return scope;
 }
 
+/// For entries that no mapping matches: by name.
+std::optional<std::size_t> object_named(const Snapshot& snapshot, const LinkEntry& entry) {
+  // The main program has no name, and the vDSO has one that is no path.
+  if (entry.name.find('/') == std::string::npos) return std::nullopt;
+  for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
+    if (snapshot.objects[i].executable && has_path(snapshot.objects[i], entry.name)) return i;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 const LinkNamespace* base_link_map(const Snapshot& snapshot) {
@@ -59,15 +69,8 @@ const LinkNamespace* base_link_map(const Snapshot& snapshot) {
 }
 
 std::optional<std::size_t> object_of_entry(const Snapshot& snapshot, const LinkEntry& entry) {
-  if (entry.object) {
-    if (*entry.object < snapshot.objects.size()) return *entry.object;
-    return std::nullopt;
-  }
-  // The main program has no name, and the vDSO has one that is no path.
-  if (entry.name.find('/') == std::string::npos) return std::nullopt;
-  for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
-    if (snapshot.objects[i].executable && has_path(snapshot.objects[i], entry.name)) return i;
-  }
+  if (!entry.object) return object_named(snapshot, entry);
+  if (*entry.object < snapshot.objects.size()) return *entry.object;
   return std::nullopt;
 }
 

@@ -138,6 +138,10 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
   target->progress = [&progress](std::string_view stage, std::string_view path) {
     progress.set(stage, path);
   };
+  target->helper_progress = [helper = progress.helper()](std::string_view stage,
+                                                         std::string_view path) mutable {
+    helper.set(stage, path);
+  };
   const CaptureRules rules = rules_for(options.depth);
   auto snapshot = target->pid != 0 ? capture_process(*target, rules)
                                    : capture_self({options.load}, *target, rules);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstring>
 
 namespace cudart_doctor {
 namespace {
@@ -118,8 +119,10 @@ std::string_view trim(std::string_view text) {
 }
 
 std::string_view base_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+  // Asked of every path again and again; rfind goes byte by byte.
+  const void* const slash = ::memrchr(path.data(), '/', path.size());
+  if (slash == nullptr) return path;
+  return path.substr(static_cast<std::size_t>(static_cast<const char*>(slash) - path.data()) + 1);
 }
 
 std::string_view dir_name(std::string_view path) {

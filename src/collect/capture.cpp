@@ -18,6 +18,7 @@
 #include "cudart_doctor/collect/process_rights.hpp"
 #include "cudart_doctor/collect/python_env.hpp"
 #include "cudart_doctor/collect/read_maps.hpp"
+#include "cudart_doctor/collect/read_objects.hpp"
 #include "cudart_doctor/formats/ld_cache.hpp"
 #include "cudart_doctor/sys/cached_source.hpp"
 #include "cudart_doctor/sys/process_memory.hpp"
@@ -129,12 +130,6 @@ void read_wanted(const CaptureContext& context, Snapshot& snapshot, DiskReader& 
   for (const auto& request : requests) disk.read(request);
 }
 
-void read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
-  snapshot.objects = group_objects(snapshot.maps);
-  ObjectReader reader(context, memory);
-  for (auto& object : snapshot.objects) reader.read(object, snapshot.maps, snapshot.capture);
-}
-
 /// What the loader lists is loaded, though none of its mappings be executable now: tools that move
 /// code to huge pages replace them by anonymous memory.
 void read_listed_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
@@ -150,7 +145,7 @@ void read_listed_objects(const CaptureContext& context, ProcessMemory& memory, S
       if (object.elf.is_asked()) continue;
       if (snapshot.capture.not_elf > 0) --snapshot.capture.not_elf;
       object.state_note.clear();
-      reader.read(object, snapshot.maps, snapshot.capture);
+      count(snapshot.capture, reader.read(object, snapshot.maps));
     }
   }
 }
@@ -158,7 +153,7 @@ void read_listed_objects(const CaptureContext& context, ProcessMemory& memory, S
 /// Facts that need the living process.
 Result<void> read_live_facts(const CaptureContext& context, Snapshot& snapshot) {
   context.progress("read maps", context.process.shown("maps"));
-  auto look = read_maps(context.process);
+  auto look = read_maps(context.process, reader_threads(context));
   if (!look) return tl::unexpected(look.error());
   snapshot.maps = std::move(look->table);
   snapshot.capture.maps_reads = look->reads;
@@ -194,7 +189,7 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   auto files = open_files(*root, *process, snapshot.process);
   if (!files) return tl::unexpected(files.error());
   if (!files->note().empty()) snapshot.capture.notes.push_back(files->note());
-  const CaptureContext context{options, rules, *process, *files};
+  const CaptureContext context{options, rules, *process, *files, options.progress};
   if (const std::string exe = process->shown("exe"); !context.is_skipped(exe)) {
     context.progress("read executable", exe);
     auto supported = check_supported(*process, options.pid);

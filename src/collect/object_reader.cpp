@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
+#include <charconv>
 
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/formats/elf.hpp"
@@ -16,10 +16,15 @@ namespace {
 
 /// "map_files/7f1a10000000-7f1a10200000": plain hexadecimal, without the padding of maps.
 std::string map_file_name(const Mapping& row) {
-  std::array<char, 64> text = {};
-  std::snprintf(text.data(), text.size(), "map_files/%llx-%llx",
-                static_cast<unsigned long long>(row.lo), static_cast<unsigned long long>(row.hi));
-  return text.data();
+  constexpr std::size_t kDigits = 16;
+  constexpr std::string_view kFolder = "map_files/";
+  std::array<char, kFolder.size() + 2 * kDigits + 1> text;
+  char* const end = text.data() + text.size();
+  char* at = std::ranges::copy(kFolder, text.data()).out;
+  at = std::to_chars(at, end, row.lo, 16).ptr;
+  *at++ = '-';
+  at = std::to_chars(at, end, row.hi, 16).ptr;
+  return {text.data(), at};
 }
 
 std::optional<std::string> build_id_of_file(OpenedFile file) {
@@ -112,6 +117,7 @@ ObjectReader::Bytes ObjectReader::open_bytes(const LoadedObject& object, const M
   if (map_files_refused_.empty()) {
     auto file = open_map_file(maps.rows[object.rows.front()], check);
     if (file) {
+      map_files_open_ = true;
       bytes.file = std::move(*file);
       bytes.route = ReadRoute::map_files;
       return bytes;
@@ -121,7 +127,10 @@ ObjectReader::Bytes ObjectReader::open_bytes(const LoadedObject& object, const M
       bytes.refused = true;
       return bytes;
     }
-    if (file.error().kind == ErrorKind::permission) map_files_refused_ = bytes.note;
+    // After one that was opened, a refusal is of this file alone.
+    if (file.error().kind == ErrorKind::permission && !map_files_open_) {
+      map_files_refused_ = bytes.note;
+    }
   } else {
     bytes.note = map_files_refused_;
   }
@@ -168,22 +177,31 @@ void ObjectReader::note_other_file(LoadedObject& object) {
   }
 }
 
-void ObjectReader::read(LoadedObject& object, const MapsTable& maps, CaptureFacts& counts) {
+void count(CaptureFacts& counts, ReadOutcome outcome) {
+  counts.objects_read += outcome.is_read ? 1 : 0;
+  counts.not_elf += outcome.not_elf ? 1 : 0;
+  counts.static_searched += outcome.static_searched ? 1 : 0;
+  counts.static_skipped += outcome.static_skipped ? 1 : 0;
+  if (!outcome.unread.empty()) counts.unread.push_back(std::move(outcome.unread));
+}
+
+ReadOutcome ObjectReader::read(LoadedObject& object, const MapsTable& maps) {
+  ReadOutcome outcome;
   const bool wanted =
       object.executable || std::any_of(object.paths.begin(), object.paths.end(), [&](auto& path) {
         return context_.rules.is_cuda_name && context_.rules.is_cuda_name(path);
       });
   if (!wanted) {
-    ++counts.not_elf;
+    outcome.not_elf = true;
     object.state_note = "not examined: neither executable nor named like a CUDA library";
-    return;
+    return outcome;
   }
   const std::string first = object.path();
   if (context_.is_skipped(first)) {
     object.elf = Fact<ElfFacts>::unknown(std::string(kNoAnswer));
     object.state_note = std::string(kNoAnswer);
-    counts.unread.push_back(escape_foreign(first) + ": " + std::string(kNoAnswer));
-    return;
+    outcome.unread = escape_foreign(first) + ": " + std::string(kNoAnswer);
+    return outcome;
   }
   context_.progress("read mapped object", first);
   const PathCheck check = examine_paths(object);
@@ -210,22 +228,22 @@ void ObjectReader::read(LoadedObject& object, const MapsTable& maps, CaptureFact
   note_other_file(object);
 
   if (object.elf.is_known()) {
-    ++counts.objects_read;
-    if (look.plan.search_contents && look.plan.static_suspect && object.content.is_known()) {
-      ++counts.static_searched;
-    }
-    if (object.executable && !object.content.is_known()) ++counts.static_skipped;
-    return;
+    outcome.is_read = true;
+    outcome.static_searched =
+        look.plan.search_contents && look.plan.static_suspect && object.content.is_known();
+    outcome.static_skipped = object.executable && !object.content.is_known();
+    return outcome;
   }
   // Mapped as code and empty now: it was cut, perhaps in this very moment, and is not known.
   const bool is_cut = object.executable && look.is_empty;
   if (object.route != ReadRoute::memory && object.route != ReadRoute::none && !look.is_elf &&
       !is_cut) {
-    ++counts.not_elf;
-    return;
+    outcome.not_elf = true;
+    return outcome;
   }
   object.route = ReadRoute::none;
-  counts.unread.push_back(escape_foreign(object.path()) + ": " + object.elf.reason());
+  outcome.unread = escape_foreign(object.path()) + ": " + object.elf.reason();
+  return outcome;
 }
 
 }  // namespace cudart_doctor

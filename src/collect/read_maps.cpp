@@ -1,9 +1,13 @@
 #include "cudart_doctor/collect/read_maps.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <future>
 #include <map>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <tuple>
 
 #include "cudart_doctor/base/text.hpp"
@@ -20,16 +24,97 @@ std::string program_size(const ProcDirectory& process) {
   return text ? text->substr(0, text->find(' ')) : std::string();
 }
 
+/// Parses on a second thread what has been read, as long as the text stays where it is.
+class ParserAhead {
+ public:
+  explicit ParserAhead(MapsParser& parser) : parser_(parser) {}
+  ParserAhead(const ParserAhead&) = delete;
+  ParserAhead& operator=(const ParserAhead&) = delete;
+  ~ParserAhead() { signal_end(); }
+
+  /// Called with the text each time that it has grown.
+  void see(std::string& text) {
+    if (ended_ || text.size() < kLong) return;
+    if (!running_.valid()) start(text);
+    if (text.capacity() - text.size() < kReadPiece) {
+      join();
+    } else if (text.size() - offered_ >= kPortion) {
+      offer(text.size());
+    }
+  }
+
+  /// The thread has ended, and the parser is the caller's again.
+  void join() {
+    signal_end();
+    if (running_.valid()) running_.get();
+  }
+
+ private:
+  /// From here on the parser is worth a thread: some 5,000 mappings.
+  static constexpr std::size_t kLong = 512u << 10;
+  static constexpr std::size_t kPortion = 256u << 10;
+  /// Room for about 400,000 mappings. What is not touched costs nothing.
+  static constexpr std::size_t kRoom = 32u << 20;
+  static constexpr std::size_t kEnd = SIZE_MAX;
+
+  void start(std::string& text) {
+    text.reserve(kRoom);
+    parser_.expect(kRoom);
+    try {
+      running_ = std::async(std::launch::async, [this, begin = text.data()] { run(begin); });
+    } catch (const std::system_error&) {
+      ended_ = true;  // The system gives no thread.
+    }
+  }
+
+  void run(const char* begin) {
+    for (std::size_t seen = 0;;) {
+      ready_.wait(seen);
+      seen = ready_.load();
+      if (seen == kEnd) return;
+      parser_.take({begin, seen});
+    }
+  }
+
+  void offer(std::size_t size) {
+    offered_ = size;
+    ready_.store(size);
+    ready_.notify_one();
+  }
+
+  void signal_end() {
+    if (!ended_) offer(kEnd);
+    ended_ = true;
+  }
+
+  MapsParser& parser_;
+  std::atomic<std::size_t> ready_{0};  ///< Bytes that may be parsed; kEnd: no more.
+  std::size_t offered_ = 0;
+  bool ended_ = false;
+  std::future<void> running_;  // The last member: it waits for its thread.
+};
+
+Result<MapsTable> read_table(const ProcDirectory& process, unsigned threads) {
+  auto fd = process.open_file("maps");
+  if (!fd) return tl::unexpected(fd.error());
+  MapsParser parser;
+  ParserAhead ahead(parser);
+  const auto grown = [&](std::string& text) { ahead.see(text); };
+  auto text = threads > 1 ? read_descriptor(fd->get(), process.shown("maps"), kMapsCap, grown)
+                          : read_descriptor(fd->get(), process.shown("maps"), kMapsCap);
+  ahead.join();
+  if (!text) return tl::unexpected(text.error());
+  return parser.finish(std::move(*text));
+}
+
 }  // namespace
 
-Result<MapsLook> read_maps(const ProcDirectory& process) {
+Result<MapsLook> read_maps(const ProcDirectory& process, unsigned threads) {
   MapsLook look;
   std::string before = program_size(process);
   while (look.reads < kMaxMapsReads) {
-    auto text = process.read_file("maps", kMapsCap);
-    if (!text) return tl::unexpected(text.error());
+    auto table = read_table(process, threads);
     ++look.reads;
-    auto table = parse_maps(std::move(*text));
     if (!table) return tl::unexpected(table.error());
     look.table = std::move(*table);
     std::string after = program_size(process);

@@ -21,6 +21,11 @@ class BlockCache {
   /// refusal is kept in `error()`.
   std::size_t read(std::uint64_t offset, std::span<std::byte> out);
 
+  /// The bytes that the source holds in memory from `offset` on; may be empty.
+  [[nodiscard]] std::span<const std::byte> in_place(std::uint64_t offset) const {
+    return offset < head_.size() ? head_.subspan(offset) : std::span<const std::byte>();
+  }
+
   [[nodiscard]] std::optional<std::uint64_t> source_size() const { return source_->size(); }
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
 

@@ -53,14 +53,14 @@ Dynamic read_dynamic(ImageBytes& image, std::vector<std::string>& damage) {
     return dynamic;
   }
   const std::uint64_t count = std::min(extent->available / kDynamicSize, kMaxDynamicEntries);
-  std::vector<std::byte> raw(count * kDynamicSize);
-  const std::size_t size = image.read(extent->offset, raw);
-  for (std::size_t at = 0; at + kDynamicSize <= size; at += kDynamicSize) {
+  std::vector<std::byte> room;
+  const auto raw = image.bytes(extent->offset, count * kDynamicSize, room);
+  for (std::size_t at = 0; at + kDynamicSize <= raw.size(); at += kDynamicSize) {
     const auto tag = load<std::uint64_t>(raw, at);
     if (tag == kDtNull) return dynamic;
     take_entry(image, dynamic, tag, load<std::uint64_t>(raw, at + 8));
   }
-  if (size < raw.size()) {
+  if (raw.size() < count * kDynamicSize) {
     damage.emplace_back("dynamic section lies past the end");
   } else if (count == kMaxDynamicEntries) {
     damage.emplace_back("dynamic section has more than 4096 entries");

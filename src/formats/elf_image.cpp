@@ -65,13 +65,14 @@ Result<std::uint32_t> ImageBytes::segment_count(std::span<const std::byte> heade
 }
 
 Result<void> ImageBytes::read_segments(std::uint64_t offset, std::uint32_t count) {
-  std::vector<std::byte> raw(count * kProgramHeaderSize);
-  if (cache_.read(offset, raw) != raw.size()) {
+  std::vector<std::byte> room;
+  const auto raw = bytes(offset, count * kProgramHeaderSize, room);
+  if (raw.size() != count * kProgramHeaderSize) {
     return fail(ErrorKind::malformed, "ends inside its program headers");
   }
   segments_.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const auto entry = std::span(raw).subspan(i * kProgramHeaderSize, kProgramHeaderSize);
+    const auto entry = raw.subspan(i * kProgramHeaderSize, kProgramHeaderSize);
     ProgramHeader segment;
     segment.type = load<std::uint32_t>(entry, 0);
     segment.flags = load<std::uint32_t>(entry, 4);
@@ -116,6 +117,15 @@ std::optional<Extent> ImageBytes::locate(const ProgramHeader& segment) const {
   return extent;
 }
 
+std::span<const std::byte> ImageBytes::bytes(std::uint64_t offset, std::size_t size,
+                                             std::vector<std::byte>& room) {
+  const auto held = cache_.in_place(offset);
+  if (held.size() >= size) return held.first(size);
+  room.resize(size);
+  room.resize(cache_.read(offset, room));
+  return room;
+}
+
 bool ImageBytes::read_address(std::uint64_t address, std::span<std::byte> out) {
   const auto extent = locate(address);
   if (!extent || extent->available < out.size()) return false;
@@ -124,8 +134,12 @@ bool ImageBytes::read_address(std::uint64_t address, std::span<std::byte> out) {
 
 std::optional<std::string> ImageBytes::read_text(std::uint64_t offset, std::uint64_t limit) {
   constexpr std::size_t kStep = 128;
-  std::string text;
   limit = std::min<std::uint64_t>(limit, kMaxString);
+  const std::string_view held = as_text(cache_.in_place(offset)).substr(0, limit);
+  if (const auto end = held.find('\0'); end != std::string_view::npos) {
+    return std::string(held.substr(0, end));
+  }
+  std::string text;
   while (text.size() < limit) {
     std::array<std::byte, kStep> piece;
     const auto wanted =

@@ -53,6 +53,11 @@ class ImageBytes {
     return cache_.read(offset, out);
   }
 
+  /// `size` bytes at a source offset, or as many as are there: in place where the source holds them
+  /// in memory, else read into `room`, which must outlive what is returned.
+  std::span<const std::byte> bytes(std::uint64_t offset, std::size_t size,
+                                   std::vector<std::byte>& room);
+
   /// Reads all of `out` at an address or returns false.
   bool read_address(std::uint64_t address, std::span<std::byte> out);
 

@@ -14,11 +14,11 @@ constexpr std::size_t kMaxBuildId = 64;
 
 std::string to_hex(std::span<const std::byte> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
+  std::string text(2 * bytes.size(), '\0');
+  char* at = text.data();
   for (const std::byte byte : bytes) {
-    text += kDigits[std::to_integer<unsigned>(byte) >> 4U];
-    text += kDigits[std::to_integer<unsigned>(byte) & 0x0FU];
+    *at++ = kDigits[std::to_integer<unsigned>(byte) >> 4U];
+    *at++ = kDigits[std::to_integer<unsigned>(byte) & 0x0FU];
   }
   return text;
 }
@@ -40,8 +40,9 @@ bool is_nvidia_owner(std::string_view owner) {
          owner.find("CUDA") != std::string_view::npos;
 }
 
+/// `alignment` is a power of two.
 std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
-  return (value + alignment - 1) / alignment * alignment;
+  return (value + alignment - 1) & ~(alignment - 1);
 }
 
 }  // namespace
@@ -82,10 +83,12 @@ Notes read_notes(ImageBytes& image, std::vector<std::string>& damage) {
       return notes;
     }
     budget -= segment.filesz;
-    std::vector<std::byte> bytes(segment.filesz);
+    std::vector<std::byte> room;
     const auto extent = image.locate(segment);
-    if (!extent || extent->available < bytes.size() ||
-        image.read(extent->offset, bytes) != bytes.size()) {
+    const auto bytes = extent && extent->available >= segment.filesz
+                           ? image.bytes(extent->offset, segment.filesz, room)
+                           : std::span<const std::byte>();
+    if (bytes.size() != segment.filesz) {
       damage.emplace_back("notes lie past the end");
       continue;
     }

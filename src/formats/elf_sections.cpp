@@ -30,12 +30,18 @@ Section load_section(std::span<const std::byte> raw) {
 }
 
 struct SectionTable {
-  std::vector<Section> sections;
-  std::vector<std::byte> names;
+  std::vector<std::byte> headers_room;
+  std::vector<std::byte> names_room;
+  std::span<const std::byte> headers;
+  std::span<const std::byte> names;
 
+  [[nodiscard]] std::size_t size() const { return headers.size() / kSectionHeaderSize; }
+  [[nodiscard]] Section section(std::size_t index) const {
+    return load_section(headers.subspan(index * kSectionHeaderSize, kSectionHeaderSize));
+  }
   [[nodiscard]] std::string_view name(const Section& section) const {
     if (section.name >= names.size()) return {};
-    const std::string_view rest = as_text(std::span(names).subspan(section.name));
+    const std::string_view rest = as_text(names.subspan(section.name));
     return rest.substr(0, rest.find('\0'));
   }
 };
@@ -66,19 +72,16 @@ std::optional<SectionTable> read_table(ImageBytes& image, std::vector<std::strin
   if (total && !fits(header.section_offset, count * kSectionHeaderSize, *total)) {
     return refuse("section headers lie past the end");
   }
-  std::vector<std::byte> raw(count * kSectionHeaderSize);
-  if (image.read(header.section_offset, raw) != raw.size()) {
+  SectionTable table;
+  table.headers =
+      image.bytes(header.section_offset, count * kSectionHeaderSize, table.headers_room);
+  if (table.headers.size() != count * kSectionHeaderSize) {
     return refuse("section headers lie past the end");
   }
-  SectionTable table;
-  table.sections.reserve(count);
-  for (std::size_t at = 0; at < raw.size(); at += kSectionHeaderSize) {
-    table.sections.push_back(load_section(std::span(raw).subspan(at, kSectionHeaderSize)));
-  }
-  const Section& strings = table.sections[names];
+  const Section strings = table.section(names);
   if (strings.size > kMaxSectionNames) return refuse("section names are larger than 1 MiB");
-  table.names.resize(strings.size);
-  if (image.read(strings.offset, table.names) != table.names.size()) {
+  table.names = image.bytes(strings.offset, strings.size, table.names_room);
+  if (table.names.size() != strings.size) {
     return refuse("section names lie past the end");
   }
   return table;
@@ -112,8 +115,9 @@ Notes read_note_section(ImageBytes& image, const Section& section,
     damage.emplace_back("notes are larger than 64 KiB");
     return notes;
   }
-  std::vector<std::byte> bytes(section.size);
-  if (image.read(section.offset, bytes) != bytes.size()) {
+  std::vector<std::byte> room;
+  const auto bytes = image.bytes(section.offset, section.size, room);
+  if (bytes.size() != section.size) {
     damage.emplace_back("notes lie past the end");
     return notes;
   }
@@ -130,7 +134,8 @@ SectionFacts read_sections(ImageBytes& image, std::vector<std::string>& damage) 
   const auto table = read_table(image, damage);
   if (!table) return facts;
   facts.device_code = false;
-  for (const Section& section : table->sections) {
+  for (std::size_t i = 0; i < table->size(); ++i) {
+    const Section section = table->section(i);
     const std::string_view name = table->name(section);
     if (is_device_code(name)) facts.device_code = true;
     facts.loaded_bytes = saturating_add(facts.loaded_bytes, loaded_size(section));

@@ -27,22 +27,21 @@ constexpr std::array<std::uint8_t, 256> make_hex_table() {
 }
 constexpr auto kHex = make_hex_table();
 
-/// Reads one line field by field; any false leaves the line to the odd ones.
+/// Reads one line field by field; any false leaves the line to the odd ones. No end is passed: a
+/// line ends with an LF or with the NUL behind its string, and neither is part of any field.
 class LineCursor {
  public:
-  LineCursor(const char* begin, const char* end) : at_(begin), end_(end) {}
+  explicit LineCursor(const char* begin) : at_(begin) {}
 
   bool hex(std::uint64_t& value) {
-    const char* const begin = at_;
+    const char* at = at_;
     std::uint64_t sum = 0;
-    while (at_ != end_) {
-      const std::uint8_t digit = kHex[static_cast<std::uint8_t>(*at_)];
-      if (digit == kNoDigit) break;
+    for (std::uint8_t digit = digit_at(at); digit != kNoDigit; digit = digit_at(++at)) {
       sum = (sum << 4U) | digit;
-      ++at_;
     }
+    const auto digits = at - at_;
+    at_ = at;
     value = sum;
-    const auto digits = at_ - begin;
     return digits >= 1 && digits <= 16;
   }
 
@@ -56,45 +55,44 @@ class LineCursor {
   bool decimal(std::uint64_t& value) {
     const char* const begin = at_;
     std::uint64_t sum = 0;
-    while (at_ != end_ && *at_ >= '0' && *at_ <= '9') {
+    for (; *at_ >= '0' && *at_ <= '9'; ++at_) {
       const auto digit = static_cast<std::uint64_t>(*at_ - '0');
       if (sum > (UINT64_MAX - digit) / 10) return false;
       sum = sum * 10 + digit;
-      ++at_;
     }
     value = sum;
     return at_ != begin;
   }
 
   bool take(char wanted) {
-    if (at_ == end_ || *at_ != wanted) return false;
+    if (*at_ != wanted) return false;
     ++at_;
     return true;
   }
 
   bool flag(char set, char unset, bool& value) {
-    if (at_ == end_ || (*at_ != set && *at_ != unset)) return false;
+    if (*at_ != set && *at_ != unset) return false;
     value = *at_ == set;
     ++at_;
     return true;
   }
 
   void skip_blanks() {
-    while (at_ != end_ && *at_ == ' ') ++at_;
+    while (*at_ == ' ') ++at_;
   }
 
-  [[nodiscard]] bool at_end() const { return at_ == end_; }
   [[nodiscard]] const char* position() const { return at_; }
 
  private:
+  static std::uint8_t digit_at(const char* at) { return kHex[static_cast<std::uint8_t>(*at)]; }
+
   const char* at_;
-  const char* end_;
 };
 
 /// "lo-hi perms offset major:minor inode [path]" as fs/proc/task_mmu.c prints it: a blank follows
-/// the inode even where there is no path.
-bool parse_line(const char* begin, const char* end, Mapping& row) {
-  LineCursor cursor(begin, end);
+/// the inode even where there is no path. Returns where the path begins; nullptr for an odd line.
+const char* parse_fields(const char* begin, const char* text_end, Mapping& row) {
+  LineCursor cursor(begin);
   const bool fields =
       cursor.hex(row.lo) && cursor.take('-') && cursor.hex(row.hi) && cursor.take(' ') &&
       cursor.flag('r', '-', row.readable) && cursor.flag('w', '-', row.writable) &&
@@ -102,40 +100,63 @@ bool parse_line(const char* begin, const char* end, Mapping& row) {
       cursor.take(' ') && cursor.hex(row.offset) && cursor.take(' ') &&
       cursor.hex32(row.file.dev_major) && cursor.take(':') && cursor.hex32(row.file.dev_minor) &&
       cursor.take(' ') && cursor.decimal(row.file.inode);
-  if (!fields || row.lo >= row.hi) return false;
-  if (!cursor.at_end() && !cursor.take(' ')) return false;
+  if (!fields || row.lo >= row.hi) return nullptr;
+  const bool ends = cursor.position() == text_end || *cursor.position() == '\n';
+  if (!ends && !cursor.take(' ')) return nullptr;
   cursor.skip_blanks();
-  row.path_begin = static_cast<std::uint32_t>(cursor.position() - begin);
-  return true;
+  return cursor.position();
+}
+
+const char* find_line_end(const char* from, const char* text_end) {
+  const void* const found = std::memchr(from, '\n', static_cast<std::size_t>(text_end - from));
+  return found != nullptr ? static_cast<const char*>(found) : text_end;
 }
 
 }  // namespace
 
-Result<MapsTable> parse_maps(std::string text) {
-  if (text.size() > kMaxText) return fail(ErrorKind::limit, "maps is larger than 2 GiB");
-  MapsTable table;
-  table.text = std::move(text);
-  table.truncated = !table.text.empty() && table.text.back() != '\n';
-  table.rows.reserve(std::min(table.text.size() / kShortestLine + 1, kMostReserved));
-  const char* const begin = table.text.data();
-  const char* const end = begin + table.text.size();
-  for (const char* line = begin; line != end;) {
-    const auto left = static_cast<std::size_t>(end - line);
-    const void* const found = std::memchr(line, '\n', left);
-    const char* const line_end = found != nullptr ? static_cast<const char*>(found) : end;
-    Mapping row;
-    if (parse_line(line, line_end, row)) {
-      row.text_begin = static_cast<std::uint32_t>(line - begin);
-      row.text_size = static_cast<std::uint32_t>(line_end - line);
-      table.rows.push_back(row);
-    } else if (table.odd_lines++ == 0) {
-      const auto size = static_cast<std::size_t>(line_end - line);
-      table.first_odd_line.assign(line, std::min(size, kMostOddText));
-    }
-    line = line_end == end ? end : line_end + 1;
-  }
-  return table;
+void MapsParser::expect(std::size_t text_size) {
+  table_.rows.reserve(std::min(text_size / kShortestLine + 1, kMostReserved));
 }
+
+void MapsParser::take(std::string_view text) {
+  text = text.substr(0, std::min(text.size(), kMaxText));
+  const std::size_t last = text.rfind('\n');
+  if (last == std::string_view::npos) return;
+  const char* const begin = text.data();
+  while (taken_ <= last) take_line(begin, begin + taken_, begin + last + 1);
+}
+
+Result<MapsTable> MapsParser::finish(std::string text) {
+  if (text.size() > kMaxText) return fail(ErrorKind::limit, "maps is larger than 2 GiB");
+  expect(text.size());
+  take(text);
+  const char* const begin = text.data();
+  table_.truncated = taken_ < text.size();
+  if (table_.truncated) take_line(begin, begin + taken_, begin + text.size());
+  table_.text = std::move(text);
+  return std::move(table_);
+}
+
+void MapsParser::take_line(const char* text, const char* line, const char* text_end) {
+  Mapping row;
+  const char* const path = parse_fields(line, text_end, row);
+  // Most lines have no path and end right here.
+  const char* const line_end = path != nullptr && *path == '\n'
+                                   ? path
+                                   : find_line_end(path != nullptr ? path : line, text_end);
+  if (path != nullptr) {
+    row.text_begin = static_cast<std::uint32_t>(line - text);
+    row.text_size = static_cast<std::uint32_t>(line_end - line);
+    row.path_begin = static_cast<std::uint32_t>(path - line);
+    table_.rows.push_back(row);
+  } else if (table_.odd_lines++ == 0) {
+    const auto size = static_cast<std::size_t>(line_end - line);
+    table_.first_odd_line.assign(line, std::min(size, kMostOddText));
+  }
+  taken_ = static_cast<std::size_t>(line_end - text) + (line_end == text_end ? 0 : 1);
+}
+
+Result<MapsTable> parse_maps(std::string text) { return MapsParser().finish(std::move(text)); }
 
 bool addresses_ascend(const MapsTable& maps) {
   for (std::size_t i = 1; i < maps.rows.size(); ++i) {

@@ -50,9 +50,14 @@ Error system_error(int error, std::string_view what, Need need) {
 }
 
 Result<std::string> read_descriptor(int fd, std::string_view what, std::uint64_t cap) {
+  return read_descriptor(fd, what, cap, {});
+}
+
+Result<std::string> read_descriptor(int fd, std::string_view what, std::uint64_t cap,
+                                    const std::function<void(std::string& text)>& grown) {
   // A file in /proc has no size: read until the end. The buffer is not cleared and mostly not even
   // touched, since seq_file hands out a page at a time.
-  std::array<char, 64u << 10> buffer;
+  std::array<char, kReadPiece> buffer;
   std::string text;
   while (true) {
     const ssize_t count = ::read(fd, buffer.data(), buffer.size());
@@ -70,6 +75,7 @@ Result<std::string> read_descriptor(int fd, std::string_view what, std::uint64_t
     constexpr std::size_t kGrowth = 8;
     if (size > text.capacity()) text.reserve(text.empty() ? size : size * kGrowth);
     text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (grown) grown(text);
   }
   return text;
 }

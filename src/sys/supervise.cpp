@@ -26,9 +26,9 @@ namespace {
 
 constexpr std::size_t kMaxOutput = 1u << 30;
 
-/// Shared between parent and child. The sequence is odd while the texts change.
+/// What one thread of the child is at. The sequence is odd while the rest changes.
 struct SharedStep {
-  std::atomic<std::uint32_t> sequence{0};
+  mutable std::atomic<std::uint32_t> sequence{0};
   std::uint32_t stage_size = 0;
   std::uint32_t path_size = 0;
   std::array<char, 1024> stage{};
@@ -36,18 +36,21 @@ struct SharedStep {
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
+/// Shared between parent and child: of its first thread and of its helper.
+using SharedSteps = std::array<SharedStep, 2>;
+
 struct Unmap {
-  void operator()(void* page) const { ::munmap(page, sizeof(SharedStep)); }
+  void operator()(void* page) const { ::munmap(page, sizeof(SharedSteps)); }
 };
 using SharedPage = std::unique_ptr<void, Unmap>;
 
 Result<SharedPage> make_page() {
-  void* page = ::mmap(nullptr, sizeof(SharedStep), PROT_READ | PROT_WRITE,
+  void* page = ::mmap(nullptr, sizeof(SharedSteps), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) {
     return tl::unexpected(system_error(errno, "shared page", Need::file_access));
   }
-  new (page) SharedStep;
+  new (page) SharedSteps;
   return SharedPage(page);
 }
 
@@ -61,16 +64,62 @@ WorkStep read_step(const SharedStep& shared) {
                       std::min<std::size_t>(shared.stage_size, shared.stage.size()));
     step.path.assign(shared.path.data(),
                      std::min<std::size_t>(shared.path_size, shared.path.size()));
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (before % 2 == 0 && before == shared.sequence.load(std::memory_order_relaxed)) break;
+    // Adds nothing, but the reads above stay above it. ThreadSanitizer knows no fence.
+    if (before % 2 == 0 && before == shared.sequence.fetch_add(0, std::memory_order_acq_rel)) break;
   }
   return step;
 }
 
 std::string shown(const WorkStep& step) {
-  if (step.stage.empty()) return "its start";
   return escape_foreign(step.stage) + (step.path.empty() ? "" : " " + escape_foreign(step.path));
 }
+
+/// Every step that the child is at: which thread made it crash is not known.
+std::string all_steps(const SharedSteps& shared) {
+  std::string text;
+  for (const SharedStep& slot : shared) {
+    const WorkStep step = read_step(slot);
+    if (!step.stage.empty()) text += (text.empty() ? "" : ", ") + shown(step);
+  }
+  return text.empty() ? "its start" : text;
+}
+
+/// Sees for how long each thread has been at its step.
+class StepWatch {
+ public:
+  explicit StepWatch(const SharedSteps& shared) : shared_(shared) {}
+
+  /// Looks at the sequences again.
+  void look(SteadyTime now) {
+    for (std::size_t i = 0; i < shared_.size(); ++i) {
+      const auto sequence = shared_[i].sequence.load(std::memory_order_acquire);
+      if (seen_[i].sequence == sequence) continue;
+      seen_[i] = {sequence, now};
+    }
+  }
+  /// Every step counts from `now`.
+  void restart(SteadyTime now) {
+    for (Seen& seen : seen_) seen.began = now;
+  }
+  /// When the oldest step began; a thread that rests is at none.
+  [[nodiscard]] SteadyTime began() const { return seen_[oldest()].began; }
+  [[nodiscard]] WorkStep step() const { return read_step(shared_[oldest()]); }
+
+ private:
+  struct Seen {
+    std::uint32_t sequence = 0;
+    SteadyTime began = std::chrono::steady_clock::now();
+  };
+
+  [[nodiscard]] std::size_t oldest() const {
+    const bool helps = !read_step(shared_[1]).stage.empty();
+    const bool first_rests = seen_[0].sequence != 0 && read_step(shared_[0]).stage.empty();
+    return helps && (first_rests || seen_[1].began < seen_[0].began) ? 1 : 0;
+  }
+
+  const SharedSteps& shared_;
+  std::array<Seen, 2> seen_;
+};
 
 /// Sent first; output and message follow.
 struct Header {
@@ -121,21 +170,15 @@ struct Reading {
 };
 
 /// Reads the child's pipe until it closes, the deadline passes or one step takes too long.
-Reading read_until(int pipe, const SharedStep& shared, const SuperviseOptions& options) {
+Reading read_until(int pipe, StepWatch& watch, const SuperviseOptions& options) {
   using std::chrono::steady_clock;
   Reading reading;
   const SteadyTime end = steady_clock::now() + options.deadline;
-  std::uint32_t sequence = shared.sequence.load(std::memory_order_relaxed);
-  SteadyTime step_began = steady_clock::now();
   std::array<char, 65536> buffer;
   while (true) {
-    const auto now_at = shared.sequence.load(std::memory_order_relaxed);
-    if (now_at != sequence) {
-      sequence = now_at;
-      step_began = steady_clock::now();
-    }
+    watch.look(steady_clock::now());
     const bool by_step = options.step_limit.count() > 0;
-    const SteadyTime limit = by_step ? std::min(end, step_began + options.step_limit) : end;
+    const SteadyTime limit = by_step ? std::min(end, watch.began() + options.step_limit) : end;
     const int left = milliseconds_until(limit);
     if (left == 0) return reading;
     pollfd watched = {pipe, POLLIN, 0};
@@ -147,7 +190,7 @@ Reading read_until(int pipe, const SharedStep& shared, const SuperviseOptions& o
       return reading;
     }
     // Output is progress too: the step counts from here.
-    step_began = steady_clock::now();
+    watch.restart(steady_clock::now());
     reading.bytes.append(buffer.data(), static_cast<std::size_t>(count));
     reading.too_much = reading.bytes.size() > kMaxOutput;
     if (reading.too_much) return reading;
@@ -173,7 +216,7 @@ Result<WorkResult> take_result(const Reading& reading, int status, const std::st
 }  // namespace
 
 void Progress::set(std::string_view stage, std::string_view path) {
-  auto& shared = *static_cast<SharedStep*>(page_);
+  auto& shared = *static_cast<SharedStep*>(slot_);
   shared.sequence.fetch_add(1, std::memory_order_acq_rel);
   const auto stage_size = std::min(stage.size(), shared.stage.size());
   const auto path_size = std::min(path.size(), shared.path.size());
@@ -183,6 +226,8 @@ void Progress::set(std::string_view stage, std::string_view path) {
   shared.path_size = static_cast<std::uint32_t>(path_size);
   shared.sequence.fetch_add(1, std::memory_order_release);
 }
+
+Progress Progress::helper() const { return Progress(static_cast<SharedStep*>(slot_) + 1); }
 
 Result<WorkResult> Supervisor::run(const SuperviseOptions& options,
                                    const std::function<WorkResult(Progress&)>& work) {
@@ -200,15 +245,17 @@ Result<WorkResult> Supervisor::run(const SuperviseOptions& options,
     work_in_child(pipe->second.get(), page->get(), work);
   }
   pipe->second.reset();
-  const auto& shared = *static_cast<const SharedStep*>(page->get());
-  const Reading reading = read_until(pipe->first.get(), shared, options);
-  last_step_ = read_step(shared);
+  const auto& shared = *static_cast<const SharedSteps*>(page->get());
+  StepWatch watch(shared);
+  const Reading reading = read_until(pipe->first.get(), watch, options);
+  last_step_ = watch.step();
   const auto status =
       reading.ended ? wait_until(child, std::chrono::steady_clock::now() + std::chrono::seconds(2))
                     : kill_and_wait(child);
   if (reading.too_much) return fail(ErrorKind::limit, "the inspection's result is too large");
-  if (reading.ended && status) return take_result(reading, *status, shown(last_step_));
-  std::string message = "no answer within the deadline during: " + shown(last_step_);
+  if (reading.ended && status) return take_result(reading, *status, all_steps(shared));
+  std::string message = "no answer within the deadline during: " +
+                        (last_step_.stage.empty() ? "its start" : shown(last_step_));
   if (!status) {
     message += "; the inspecting child (PID " + std::to_string(child) +
                ") is in uninterruptible sleep and was left behind";

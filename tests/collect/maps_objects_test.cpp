@@ -1,4 +1,11 @@
 // Grouping of mappings into objects, and which paths never were files.
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
 #include "cudart_doctor/collect/link_map.hpp"
 #include "cudart_doctor/collect/path_check.hpp"
 #include "cudart_doctor/collect/read_maps.hpp"
@@ -6,6 +13,59 @@
 #include "support/catch.hpp"
 
 using namespace cudart_doctor;
+
+namespace {
+
+/// A folder that looks like /proc/PID, with a maps file of at least `size` bytes.
+class FakeProcess {
+ public:
+  explicit FakeProcess(std::size_t size) {
+    char name[] = "/tmp/doctor-maps-XXXXXX";
+    REQUIRE(::mkdtemp(name) != nullptr);
+    directory_ = name;
+    std::ofstream maps(directory_ + "/maps");
+    std::size_t written = 0;
+    for (std::size_t i = 1; written < size; ++i) {
+      const std::string line = std::to_string(i) + "000-" + std::to_string(i) +
+                               "fff r-xp 00000000 08:01 " + std::to_string(i % 400) + " /lib/" +
+                               std::to_string(i % 400) + ".so\n";
+      maps << line;
+      written += line.size();
+    }
+  }
+  ~FakeProcess() { std::filesystem::remove_all(directory_); }
+  FakeProcess(const FakeProcess&) = delete;
+  FakeProcess& operator=(const FakeProcess&) = delete;
+  [[nodiscard]] MapsTable read(unsigned threads) const {
+    const auto process = ProcDirectory::open(directory_);
+    REQUIRE(process);
+    auto look = read_maps(*process, threads);
+    REQUIRE(look);
+    return std::move(look->table);
+  }
+
+ private:
+  std::string directory_;
+};
+
+bool same_row(const Mapping& a, const Mapping& b) {
+  return a.lo == b.lo && a.hi == b.hi && a.file == b.file && a.text_begin == b.text_begin &&
+         a.text_size == b.text_size && a.path_begin == b.path_begin;
+}
+
+}  // namespace
+
+TEST_CASE("two threads read the same maps as one") {
+  // Longer than what a second thread is asked for, and longer than the room that is made for it.
+  const std::size_t size = GENERATE(std::size_t{2} << 20U, std::size_t{34} << 20U);
+  const FakeProcess process(size);
+  const MapsTable one = process.read(1);
+  const MapsTable two = process.read(2);
+  CHECK(two.text == one.text);
+  CHECK(two.odd_lines == 0);
+  REQUIRE(two.rows.size() == one.rows.size());
+  CHECK(std::equal(one.rows.begin(), one.rows.end(), two.rows.begin(), &same_row));
+}
 
 TEST_CASE("mappings of one device and inode are one object, whatever their names") {
   auto maps = parse_maps(

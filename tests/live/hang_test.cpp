@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <vector>
 
 #include "cudart_doctor/collect/bundle.hpp"
 #include "cudart_doctor/sys/supervise.hpp"
@@ -56,6 +57,10 @@ Result<Snapshot> capture_patiently(pid_t pid, std::set<std::string>& left_out) {
       options.skip_paths = left_out;
       options.progress = [&](std::string_view stage, std::string_view path) {
         progress.set(stage, path);
+      };
+      options.helper_progress = [helper = progress.helper()](std::string_view stage,
+                                                             std::string_view path) mutable {
+        helper.set(stage, path);
       };
       auto snapshot = capture_process(options, live::rules());
       WorkResult done;
@@ -113,6 +118,35 @@ TEST_CASE("a mapped file that does not answer any more is left out, the rest is 
   REQUIRE(other != nullptr);
   CHECK(other->elf.is_known());
   CHECK(left_out == std::set<std::string>{hidden});
+}
+
+TEST_CASE("files that do not answer are left out, whichever thread meets them") {
+  live::Scratch scratch;
+  const auto place = scratch.path("mnt");
+  std::filesystem::create_directory(place);
+  live::Victim victim;
+  std::set<std::string> hidden;
+  std::vector<std::string> plain;
+  for (int i = 0; i < 40; ++i) {
+    const bool hides = i == 10 || i == 30;
+    const auto name = (hides ? "mnt/lib" : "lib") + std::to_string(i) + ".so";
+    const auto path = scratch.copy_toy("toy_stub", name);
+    REQUIRE(victim.tell("dlopen", path) == "ready");
+    if (hides) {
+      hidden.insert(path);
+    } else {
+      plain.push_back(path);
+    }
+  }
+  SilentMount mount(place);
+  std::set<std::string> left_out;
+  auto snapshot = capture_patiently(victim.pid(), left_out);
+  REQUIRE(snapshot);
+  CHECK(left_out == hidden);
+  CHECK(std::all_of(plain.begin(), plain.end(), [&](const auto& path) {
+    const auto* object = live::object_at(*snapshot, path);
+    return object != nullptr && object->elf.is_known();
+  }));
 }
 
 TEST_CASE("an environment on a dead file system does not stop the capture") {

@@ -4,7 +4,10 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <string>
+#include <vector>
 
+#include "cudart_doctor/collect/bundle.hpp"
 #include "live_support.hpp"
 #include "support/catch.hpp"
 
@@ -194,6 +197,31 @@ TEST_CASE("a 32-bit or cut object is reported as unread, not as absent") {
     CHECK_FALSE(object->elf.reason().empty());
   }
   CHECK(snapshot->capture.unread.size() == 2);
+}
+
+TEST_CASE("two threads give the same snapshot as one") {
+  Scratch scratch;
+  Victim victim;
+  std::vector<std::string> paths;
+  for (int i = 0; i < 60; ++i) {
+    paths.push_back(scratch.copy_toy("toy_cudart12", "lib" + std::to_string(i) + ".so"));
+    REQUIRE(victim.tell("dlopen", paths.back()) == "ready");
+  }
+  // Some cannot be read, so that the order in which this is told counts.
+  for (std::size_t i = 0; i < paths.size(); i += 7) std::filesystem::resize_file(paths[i], 100);
+  CaptureOptions options;
+  options.pid = victim.pid();
+  const auto capture_to_text = [&] {
+    auto snapshot = capture_process(options, live::rules());
+    REQUIRE(snapshot);
+    snapshot->capture.taken_at.clear();
+    return snapshot_to_json(*snapshot);
+  };
+  const std::string alone = capture_to_text();
+  bool helped = false;
+  options.helper_progress = [&](std::string_view, std::string_view) { helped = true; };
+  CHECK(capture_to_text() == alone);
+  if (!helped) WARN("one CPU only: nothing was read by a second thread");
 }
 
 TEST_CASE("a path that did not answer before is not touched again") {

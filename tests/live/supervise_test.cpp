@@ -61,6 +61,36 @@ TEST_CASE("one step that takes too long ends the child before its deadline") {
   CHECK(std::chrono::steady_clock::now() - begin < milliseconds(30000));
 }
 
+TEST_CASE("of two threads the one that does not get on is named") {
+  const bool helper_hangs = GENERATE(true, false);
+  Supervisor supervisor;
+  auto result = supervisor.run({milliseconds(60000), milliseconds(200)}, [&](Progress& progress) {
+    Progress helper = progress.helper();
+    Progress& stuck = helper_hangs ? helper : progress;
+    Progress& moving = helper_hangs ? progress : helper;
+    stuck.set("open", "/hangs");
+    while (true) moving.set("open", "/answers");
+    return WorkResult{};
+  });
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == ErrorKind::timeout);
+  CHECK(supervisor.last_step().path == "/hangs");
+}
+
+TEST_CASE("a thread that rests is not blamed for one that hangs") {
+  Supervisor supervisor;
+  auto result = supervisor.run({milliseconds(60000), milliseconds(200)}, [&](Progress& progress) {
+    Progress helper = progress.helper();
+    progress.set("open", "/answered");
+    progress.set({}, {});
+    helper.set("open", "/hangs");
+    while (true) ::pause();
+    return WorkResult{};
+  });
+  REQUIRE_FALSE(result);
+  CHECK(supervisor.last_step().path == "/hangs");
+}
+
 TEST_CASE("a path longer than the shared page is cut, not written past its end") {
   Supervisor supervisor;
   const std::string path(100000, 'p');

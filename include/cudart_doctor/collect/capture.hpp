@@ -23,14 +23,20 @@ struct CaptureRules {
   std::function<std::vector<DiskRequest>(const Snapshot&)> wanted;
 };
 
+/// Told before every step that can block: stage and path. The supervisor names them on timeout. An
+/// empty stage: nothing is under way that can block.
+using StepCall = std::function<void(std::string_view stage, std::string_view path)>;
+
 struct CaptureOptions {
   std::int64_t pid = 0;
   std::string proc_root = "/proc";
   std::vector<std::int64_t> peers;   ///< Processes that the target shares device memory with.
   std::string python;                ///< --python EXE; empty: found from the target.
   std::set<std::string> skip_paths;  ///< Paths that did not answer before: not touched again.
-  /// Told before every step that can block: stage and path. The supervisor names them on timeout.
-  std::function<void(std::string_view stage, std::string_view path)> progress;
+  StepCall progress;
+  /// The same for a second thread, which then reads half of the objects. Empty: one thread does
+  /// all.
+  StepCall helper_progress;
 };
 
 /// Captures one process, and of each peer what decides whether the two can share memory. Errors, of

@@ -17,16 +17,19 @@ struct CaptureContext {
   const CaptureRules& rules;
   const ProcDirectory& process;  ///< /proc/PID
   const TargetFiles& files;
+  const StepCall& step;  ///< Of the thread that this context is for.
 
   /// Tells the supervisor what is touched next: the step may block for ever (FUSE, NFS).
   void progress(std::string_view stage, std::string_view path) const {
-    if (options.progress) options.progress(stage, path);
+    if (step) step(stage, path);
   }
   /// `pid` where it is the process's number in our own PID namespace, else 0: a number in another
   /// namespace's /proc is another process in ours.
   [[nodiscard]] std::int64_t callable_pid(std::int64_t pid) const {
     return options.proc_root == "/proc" && process.is_procfs() ? pid : 0;
   }
+  /// Nothing of this thread can block until it tells the next step.
+  void rest() const { progress({}, {}); }
   /// True for a path that did not answer in an earlier attempt.
   [[nodiscard]] bool is_skipped(const std::string& path) const {
     return options.skip_paths.contains(path);

@@ -1,5 +1,6 @@
 // Reads mapped objects, best route first: the mapped file itself (map_files), the file at its path
 // when it is the mapped one, the loaded image.
+// One reader a thread (docs/adr/0005).
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,18 @@
 
 namespace cudart_doctor {
 
+/// What reading one object adds to the counts of a capture.
+struct ReadOutcome {
+  bool is_read = false;  ///< It has ELF facts.
+  bool not_elf = false;
+  bool static_searched = false;
+  bool static_skipped = false;
+  std::string unread;  ///< "PATH: reason"; empty where it was read or is no ELF.
+};
+
+/// Adds the outcome of one object to `counts`.
+void count(CaptureFacts& counts, ReadOutcome outcome);
+
 class ObjectReader {
  public:
   /// Both must outlive this.
@@ -23,9 +36,16 @@ class ObjectReader {
         memory_(memory),
         head_(std::make_unique_for_overwrite<std::byte[]>(kHeadSize)) {}
 
-  /// Fills state, route and facts of `object`, and counts it in `counts`. Objects that are neither
-  /// executable nor named like a CUDA library are counted and left alone.
-  void read(LoadedObject& object, const MapsTable& maps, CaptureFacts& counts);
+  /// Fills state, route and facts of `object`. Objects that are neither executable nor named like a
+  /// CUDA library are left alone.
+  ReadOutcome read(LoadedObject& object, const MapsTable& maps);
+  /// Whether it is known if map_files is open to us: the first file that is tried tells.
+  [[nodiscard]] bool knows_route() const { return map_files_open_ || !map_files_refused_.empty(); }
+  /// Takes over what another reader knows of map_files.
+  void learn_route(const ObjectReader& other) {
+    map_files_open_ = other.map_files_open_;
+    map_files_refused_ = other.map_files_refused_;
+  }
 
  private:
   struct Bytes {
@@ -48,6 +68,7 @@ class ObjectReader {
   const CaptureContext& context_;
   ProcessMemory& memory_;
   std::unique_ptr<std::byte[]> head_;  ///< The first bytes of the file that is being read.
+  bool map_files_open_ = false;        ///< A file was opened there.
   std::string map_files_refused_;      ///< Why map_files is closed to us; asked once.
 };
 

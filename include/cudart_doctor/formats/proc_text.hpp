@@ -21,6 +21,23 @@ namespace cudart_doctor {
 /// Errors: limit (more than 2^31 bytes).
 Result<MapsTable> parse_maps(std::string text);
 
+/// The same while the text still grows.
+class MapsParser {
+ public:
+  /// Makes room for the rows of a text of this size. What is not touched costs nothing.
+  void expect(std::size_t text_size);
+  /// Takes the whole lines of `text`, which begins with all that was given before.
+  void take(std::string_view text);
+  /// `text` is all of it. Errors as of parse_maps.
+  Result<MapsTable> finish(std::string text);
+
+ private:
+  void take_line(const char* text, const char* line, const char* text_end);
+
+  MapsTable table_;
+  std::size_t taken_ = 0;  ///< Where the next line begins.
+};
+
 /// True when addresses never go backwards: the cheap consistency test of one read.
 bool addresses_ascend(const MapsTable& maps);
 

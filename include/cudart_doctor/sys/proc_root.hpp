@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,12 @@ Error system_error(int error, std::string_view what, Need need);
 
 /// Reads the whole of an open file in big chunks. Errors: limit (more than `cap` bytes), io, gone.
 Result<std::string> read_descriptor(int fd, std::string_view what, std::uint64_t cap);
+
+/// The same; `grown` sees the text after each piece. The next one leaves its bytes where they are
+/// as long as kReadPiece more fit in.
+inline constexpr std::size_t kReadPiece = 64u << 10;
+Result<std::string> read_descriptor(int fd, std::string_view what, std::uint64_t cap,
+                                    const std::function<void(std::string& text)>& grown);
 
 class ProcDirectory {
  public:

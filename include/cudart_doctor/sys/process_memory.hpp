@@ -21,6 +21,8 @@ class ProcessMemory final : public ByteSource {
   /// io.
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) override;
   [[nodiscard]] std::optional<std::uint64_t> size() const override { return std::nullopt; }
+  /// For another reader of the same process: `pid` of the constructor, 0 after a refused call.
+  [[nodiscard]] std::int64_t pid() const { return pid_; }
 
  private:
   Result<std::size_t> read_by_call(std::uint64_t offset, std::span<std::byte> out);

@@ -1,5 +1,6 @@
 // Runs work that may block for ever or crash in a forked child with a deadline. The child tells
-// what it touches next in shared memory, so that its end can be explained. No threads.
+// what it touches next in shared memory, so that its end can be explained. No threads here; the
+// child may have two.
 #pragma once
 
 #include <chrono>
@@ -17,14 +18,17 @@ struct WorkStep {
   std::string path;  ///< As bytes.
 };
 
-/// The child's way to tell its next step. Cheap: no system call.
+/// The child's way to tell its next step. Cheap: no system call. One for each thread.
 class Progress {
  public:
-  explicit Progress(void* page) : page_(page) {}
+  explicit Progress(void* page) : slot_(page) {}
+  /// An empty stage: this thread is at nothing that can block.
   void set(std::string_view stage, std::string_view path);
+  /// For a second thread, which is at nothing until it sets a step.
+  [[nodiscard]] Progress helper() const;
 
  private:
-  void* page_;
+  void* slot_;
 };
 
 struct WorkResult {
@@ -47,7 +51,8 @@ class Supervisor {
   Result<WorkResult> run(const SuperviseOptions& options,
                          const std::function<WorkResult(Progress&)>& work);
 
-  /// The step that the child was at when run() returned.
+  /// The step that the child was at when run() returned; of two threads that of the one that has
+  /// been at its step for longer.
   [[nodiscard]] const WorkStep& last_step() const { return last_step_; }
 
  private:

@@ -126,3 +126,23 @@ TEST_CASE("a maps text cut anywhere gives no more rows than lines") {
     for (const Mapping& row : maps.rows) CHECK(maps.path(row).size() <= maps.line(row).size());
   }
 }
+
+TEST_CASE("a maps text that is parsed while it grows gives the same rows as the whole") {
+  const std::string text = std::string(kFile) +
+                           "/opt/a\nno maps line\n1000-2000 rw-p 00000000 00:00 0 \n" + kFile +
+                           "/opt/b c";
+  const MapsTable whole = parse_maps(text).value();
+  for (std::size_t size = 0; size <= text.size(); ++size) {
+    MapsParser parser;
+    parser.take(std::string_view(text).substr(0, size));
+    const MapsTable maps = parser.finish(text).value();
+    REQUIRE(maps.rows.size() == whole.rows.size());
+    for (std::size_t i = 0; i < maps.rows.size(); ++i) {
+      CHECK(maps.line(maps.rows[i]) == whole.line(whole.rows[i]));
+      CHECK(maps.path(maps.rows[i]) == whole.path(whole.rows[i]));
+    }
+    CHECK(maps.odd_lines == 1);
+    CHECK(maps.first_odd_line == "no maps line");
+    CHECK(maps.truncated);
+  }
+}
