@@ -70,7 +70,7 @@ std::string left_out(const ProbedRuntime& runtime) {
   for (const Stage stage : kNeeded) {
     bool passed = false;
     for (const StageResult& result : runtime.stages) {
-      if (result.stage != stage) continue;
+      if (result.stage != stage || is_between_cards(result)) continue;
       if (result.outcome == StageOutcome::skipped) {
         return std::string(stage_name(stage)) +
                (result.detail.empty() ? " was skipped"
@@ -89,7 +89,9 @@ std::string failed_at(const StageResult& stage) {
   if (stage.outcome == StageOutcome::begun) {
     return where + " never ended" + (stage.detail.empty() ? "" : ": " + shown(stage.detail));
   }
-  if (!stage.code) return where + " failed";
+  if (!stage.code) {
+    return where + " failed" + (stage.detail.empty() ? "" : ": " + shown(stage.detail));
+  }
   return (stage.call.empty() ? where : shown(stage.call)) + " gave " + shown_code(*stage.code);
 }
 
@@ -101,6 +103,8 @@ ProbeVerdict failed(const Observations& seen, const Report& report, const ProbeF
   // target.
   const bool about_target = failure.owner.has_value() && differences.empty();
   verdict.outcome = about_target ? ProbeOutcome::does_not : ProbeOutcome::not_confirmed;
+  // Nothing ran at all.
+  if (failure.stage->stage == Stage::start) verdict.outcome = ProbeOutcome::not_run;
   verdict.sentence = name + (about_target ? " does not work: " : ": ") + failed_at(*failure.stage) +
                      (failure.cause.empty() ? "" : "; " + failure.cause);
   if (!differences.empty()) {
@@ -114,12 +118,10 @@ ProbeVerdict failed(const Observations& seen, const Report& report, const ProbeF
   const Finding* finding = find_finding(report, failure.finding);
   verdict.remedy = first_fix(finding);
   if (finding != nullptr) verdict.owner = finding->owner;
-  if (failure.finding.empty() && failure.owner == Owner::user) {
+  if (failure.owner == Owner::user && finding == nullptr) {
     verdict.remedy = "Set CUDA_VISIBLE_DEVICES to cards that are here, or unset it";
   }
-  if (failure.finding.empty() && failure.owner == Owner::node) {
-    verdict.remedy = "Free memory on the card, then probe again";
-  }
+  if (failure.stage->code == 2) verdict.remedy = "Free memory on the card, then probe again";
   return verdict;
 }
 
@@ -213,6 +215,7 @@ std::string refusal_of(const MechanismResult& result) {
   const std::string call = result.call.empty() ? std::string() : shown(result.call) + " gave ";
   if (result.error && *result.error != 0) return call + errno_name(*result.error);
   if (result.code && *result.code != 0) return call + shown_code(*result.code);
+  if (!result.detail.empty()) return shown(result.detail);
   return result.outcome == StageOutcome::begun ? "never ended" : "failed";
 }
 

@@ -45,7 +45,7 @@ std::vector<std::string> probe_sentences(const Observations& seen, const Candida
 enum class RoundTrip : std::uint8_t { not_run, passed, failed };
 RoundTrip plain_round_trip(const ProbeFacts& probe);
 
-/// The first result of a mechanism; nullptr where it was not tried.
+/// A mechanism's result on the card where it went worst; nullptr where there is no record.
 const MechanismResult* find_mechanism(const ProbeFacts& probe, Mechanism mechanism);
 
 /// A variable as the children had it; where that is not recorded, as the target has it.

@@ -57,7 +57,12 @@ bool may_use_torch(const Observations& seen) {
                      [](const Candidate& candidate) { return candidate.loaded; });
 }
 
-bool is_tried(const MechanismResult& result) { return result.outcome != StageOutcome::skipped; }
+/// The export itself was answered: making the memory may have failed before.
+bool is_tried(const MechanismResult& result) {
+  return result.outcome == StageOutcome::pass ||
+         (result.outcome == StageOutcome::fail &&
+          (result.call.empty() || result.call == "cudaIpcGetMemHandle"));
+}
 
 /// The setting that is in force, and the variable that holds it.
 struct InForce {

@@ -13,6 +13,8 @@
 namespace cudart_doctor {
 namespace {
 
+constexpr int kNotSupported = 801;
+
 /// One cause shows in every runtime alike: equal steps with equal codes are one finding.
 using Step = std::tuple<Stage, ProbeSide, std::optional<int>, StageOutcome>;
 
@@ -79,6 +81,8 @@ std::vector<Finding> judge_mechanisms(const Observations& seen, const ProbeFailu
   for (const Mechanism mechanism : {Mechanism::vmm_socket, Mechanism::vmm_pidfd}) {
     const MechanismResult* tried = find_mechanism(seen.snapshot.probe, mechanism);
     if (tried == nullptr || !is_failed(tried->outcome) || tried->error.value_or(0) != 0) continue;
+    // No virtual memory management in this driver or platform: nothing is broken.
+    if (tried->code == kNotSupported || !seen.snapshot.host.no_ipc_sign.empty()) continue;
     std::string what =
         tried->outcome == StageOutcome::begun ? "it never ended" : "the data was wrong";
     if (tried->code) {
