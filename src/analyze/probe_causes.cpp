@@ -10,7 +10,6 @@
 #include "cudart_doctor/base/text.hpp"
 #include "driver_in_use.hpp"
 #include "probe_view.hpp"
-#include "runtime_signs.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -298,11 +297,11 @@ std::string failure_sentence(const Observations& seen, const ProbeFailure& failu
   const StageResult& stage = *failure.stage;
   std::string text;
   if (stage.outcome == StageOutcome::begun) {
-    text = stage.call.empty() ? "Never ended" : shown(stage.call) + " never ended";
+    text = stage.call.empty() ? "Never ended" : told(stage.call) + " never ended";
   } else if (stage.code) {
-    text = (stage.call.empty() ? "A call" : shown(stage.call)) + " gave " + shown_code(*stage.code);
+    text = (stage.call.empty() ? "A call" : told(stage.call)) + " gave " + shown_code(*stage.code);
   } else {
-    text = stage.call.empty() ? "Failed" : shown(stage.call) + " failed";
+    text = stage.call.empty() ? "Failed" : told(stage.call) + " failed";
   }
   text +=
       ": stage " + std::string(stage_name(stage.stage)) + ", " + std::string(side_name(stage.side));
@@ -311,7 +310,7 @@ std::string failure_sentence(const Observations& seen, const ProbeFailure& failu
     text += " to " + std::to_string(stage.peer_device);
   }
   text += ", " + runtime_name(seen, *failure.runtime);
-  if (!stage.detail.empty()) text += "; " + shown(stage.detail);
+  if (!stage.detail.empty()) text += "; " + told(stage.detail);
   return text;
 }
 
@@ -324,7 +323,7 @@ std::vector<std::string> failure_evidence(const Observations& seen, const ProbeF
   if (failures.size() > kMost)
     out.push_back(std::to_string(failures.size() - kMost) + " more like it");
   for (const std::string& difference : seen.snapshot.probe.differences) {
-    out.push_back("Not confirmed for this process: " + shown(difference));
+    out.push_back("Not confirmed for this process: " + told(difference));
   }
   return out;
 }

@@ -75,6 +75,11 @@ std::string_view mechanism_name(Mechanism mechanism) {
   return kMechanismNames.at(static_cast<std::size_t>(mechanism));
 }
 
+std::string told(std::string_view text) {
+  constexpr std::size_t kMost = 200;
+  return escape_foreign(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
+}
+
 std::string shown_code(int code) {
   const std::string_view name = cuda_code_name(code);
   return std::to_string(code) + (name.empty() ? std::string() : " (" + std::string(name) + ")");

@@ -25,6 +25,9 @@ std::string_view stage_name(Stage stage);
 std::string_view side_name(ProbeSide side);
 std::string_view mechanism_name(Mechanism mechanism);
 
+/// What a child, the system or a file said, made printable and cut to the length of a sentence.
+std::string told(std::string_view text);
+
 /// "35 (cudaErrorInsufficientDriver)"
 std::string shown_code(int code);
 /// "EPERM"; "errno 77" for one that is not known here.

@@ -6,7 +6,6 @@
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "probe_view.hpp"
-#include "runtime_signs.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -74,7 +73,7 @@ std::vector<Finding> judge_nvml(const Observations& seen) {
   if (!speaks_of_nvml(gate.cards_note) || knows_memory(gate) || !has_driver(seen.snapshot))
     return {};
   return {unusable(seen.snapshot, "NVML does not answer, though the driver is here.",
-                   shown(gate.cards_note))};
+                   told(gate.cards_note))};
 }
 
 std::vector<Finding> judge_mps(const Observations& seen) {
@@ -83,9 +82,9 @@ std::vector<Finding> judge_mps(const Observations& seen) {
   if (gate.empty() && directory == nullptr) return {};
   Finding finding = start_finding("DR12", Severity::info, "MPS is in use on this node.");
   finding.effect = "a client that faults can take others down; the probe runs only if asked to";
-  if (!gate.empty()) finding.evidence.push_back("MPS: " + shown(gate));
+  if (!gate.empty()) finding.evidence.push_back("MPS: " + told(gate));
   if (directory != nullptr) {
-    finding.evidence.push_back("CUDA_MPS_PIPE_DIRECTORY=" + shown(*directory));
+    finding.evidence.push_back("CUDA_MPS_PIPE_DIRECTORY=" + told(*directory));
   }
   finding.fixes = {"None needed"};
   return {std::move(finding)};

@@ -8,7 +8,6 @@
 #include "cudart_doctor/base/text.hpp"
 #include "probe_view.hpp"
 #include "rules_probe.hpp"
-#include "runtime_signs.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -28,7 +27,7 @@ std::string what_failed(const StageResult& stage) {
     return "a child crashed or hung in " + std::string(stage_name(stage.stage));
   }
   if (stage.code) {
-    return (stage.call.empty() ? std::string(stage_name(stage.stage)) : shown(stage.call)) +
+    return (stage.call.empty() ? std::string(stage_name(stage.stage)) : told(stage.call)) +
            " gave " + shown_code(*stage.code);
   }
   return "the data was wrong in " + std::string(stage_name(stage.stage));
@@ -86,8 +85,7 @@ std::vector<Finding> judge_mechanisms(const Observations& seen, const ProbeFailu
     std::string what =
         tried->outcome == StageOutcome::begun ? "it never ended" : "the data was wrong";
     if (tried->code) {
-      what =
-          (tried->call.empty() ? "it" : shown(tried->call)) + " gave " + shown_code(*tried->code);
+      what = (tried->call.empty() ? "it" : told(tried->call)) + " gave " + shown_code(*tried->code);
     }
     const bool socket = mechanism == Mechanism::vmm_socket;
     // The same memory by the same calls: only the way of the descriptor differs.
@@ -103,7 +101,7 @@ std::vector<Finding> judge_mechanisms(const Observations& seen, const ProbeFailu
                             : "PyTorch's expandable segments cannot be shared between processes";
     finding.evidence.push_back("Mechanism " + std::string(mechanism_name(mechanism)) + ", device " +
                                std::to_string(tried->device) + ": " + what +
-                               (tried->detail.empty() ? "" : "; " + shown(tried->detail)));
+                               (tried->detail.empty() ? "" : "; " + told(tried->detail)));
     for (std::string& note : failure_evidence(seen, {}))
       finding.evidence.push_back(std::move(note));
     finding.fixes = {"Repeat on an idle card; then with another driver version"};
