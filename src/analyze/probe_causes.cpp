@@ -10,7 +10,6 @@
 #include "cudart_doctor/base/text.hpp"
 #include "driver_in_use.hpp"
 #include "probe_view.hpp"
-#include "runtime_signs.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -51,8 +50,10 @@ class Causes {
 
   [[nodiscard]] Cause of(const ProbedRuntime& runtime, const StageResult& stage) const {
     if (stage.stage == Stage::start) return {{}, "the probe's child could not be started"};
-    if (stage.outcome == StageOutcome::fail && stage.code) {
-      if (auto cause = by_code(runtime, stage)) return *cause;
+    if (stage.outcome == StageOutcome::skipped) return {"RT05"};
+    if (stage.outcome == StageOutcome::fail) {
+      auto cause = stage.code ? by_code(runtime, stage) : without_code(stage);
+      if (cause) return *cause;
     }
     if (is_ipc_stage(stage.stage)) return {ipc_finding(stage)};
     switch (stage.stage) {
@@ -69,12 +70,34 @@ class Causes {
   }
 
  private:
+  /// What the view or the order of the probe explains.
+  [[nodiscard]] std::optional<Cause> without_code(const StageResult& stage) const {
+    if (stage.stage == Stage::load && proc_is_foreign()) return foreign_proc();
+    if (stage.stage != Stage::devices) return std::nullopt;
+    if (!seen_.snapshot.probe.devices.empty()) {
+      return Cause{{}, "a card that was asked for (--devices) is not here"};
+    }
+    return no_card();
+  }
+
+  [[nodiscard]] static Cause foreign_proc() {
+    return {{}, "the probe's child sees the /proc of another PID namespace"};
+  }
+
+  /// The user may have hidden every card; else the cards or the driver are at fault.
+  [[nodiscard]] Cause no_card() const {
+    if (const std::string why = hidden_cards(seen_.snapshot); !why.empty()) {
+      return {{}, "CUDA_VISIBLE_DEVICES " + why, Owner::user};
+    }
+    return {versions_differ() ? "DR04" : "DR11"};
+  }
+
   [[nodiscard]] std::optional<Cause> by_code(const ProbedRuntime& runtime,
                                              const StageResult& stage) const {
     const int code = *stage.code;
     if (code >= 805 && code <= 810) return Cause{"DR12"};
     switch (code) {
-      case 2: return Cause{{}, "the card has too little free memory for the probe", Owner::node};
+      case 2: return Cause{{}, "the card has too little free memory for the probe"};
       case 46: return Cause{"DR11"};
       case 98:
       case 400:
@@ -104,16 +127,11 @@ class Causes {
       case 34: return Cause{"DR01"};
       case 35:
       case 36: return too_old(runtime, code);
-      case 100:
+      case 100: return no_card();
       case 101:
-        if (const std::string why = hidden_cards(seen_.snapshot); !why.empty()) {
-          return Cause{{}, "CUDA_VISIBLE_DEVICES " + why, Owner::user};
-        }
-        if (code == 101) return std::nullopt;
-        return Cause{versions_differ() ? "DR04" : "DR11"};
-      case 304:
-        if (!proc_is_foreign()) return std::nullopt;
-        return Cause{{}, "the probe's child sees the /proc of another PID namespace"};
+        if (hidden_cards(seen_.snapshot).empty()) return std::nullopt;
+        return no_card();
+      case 304: return proc_is_foreign() ? std::optional(foreign_proc()) : std::nullopt;
       case 999:
         if (versions_differ()) return Cause{"DR04"};
         if (!missing_nodes(seen_.snapshot).empty()) return Cause{"DR11"};
@@ -163,10 +181,13 @@ class Causes {
   /// In the target's mount namespace, but not in its PID namespace: /proc/self leads nowhere.
   [[nodiscard]] bool proc_is_foreign() const {
     const ProcessFacts& process = seen_.snapshot.process;
-    const auto ours = process.own_namespaces.find("pid");
-    const auto theirs = process.namespaces.find("pid");
-    return ours != process.own_namespaces.end() && theirs != process.namespaces.end() &&
-           ours->second != theirs->second;
+    const auto differs = [&](const std::string& name) {
+      const auto ours = process.own_namespaces.find(name);
+      const auto theirs = process.namespaces.find(name);
+      return ours != process.own_namespaces.end() && theirs != process.namespaces.end() &&
+             ours->second != theirs->second;
+    };
+    return differs("pid") && differs("mnt");
   }
 
   /// Another runtime of this major was in the child as well: handles may have been mixed up.
@@ -221,6 +242,13 @@ bool is_collateral(const ProbedRuntime& runtime, const StageResult& stage) {
          end_of(runtime, stage.side).kind == ChildEndKind::killed;
 }
 
+/// The runner's note that a runtime failed beside others and passed alone, with a code of handles
+/// that got into the wrong runtime.
+bool is_quarrel(const StageResult& stage) {
+  return stage.outcome == StageOutcome::skipped && stage.side == ProbeSide::runner &&
+         (stage.code == 400 || stage.code == 98);
+}
+
 bool must_work(const Observations& seen, const ProbedRuntime& runtime) {
   const Candidate* candidate = candidate_of(seen, runtime);
   return runtime.skipped.empty() && !runtime.look_alike &&
@@ -244,7 +272,8 @@ ProbeFailures probe_failures(const Observations& seen) {
   for (const ProbedRuntime& runtime : seen.snapshot.probe.runtimes) {
     if (!must_work(seen, runtime)) continue;
     for (const StageResult& stage : runtime.stages) {
-      if (is_failed(stage.outcome) && !is_collateral(runtime, stage)) {
+      const bool failed = is_failed(stage.outcome) && !is_collateral(runtime, stage);
+      if (failed || is_quarrel(stage)) {
         failures.push_back({&runtime, &stage, {}, {}, {}});
       }
     }
@@ -268,11 +297,11 @@ std::string failure_sentence(const Observations& seen, const ProbeFailure& failu
   const StageResult& stage = *failure.stage;
   std::string text;
   if (stage.outcome == StageOutcome::begun) {
-    text = stage.call.empty() ? "Never ended" : shown(stage.call) + " never ended";
+    text = stage.call.empty() ? "Never ended" : told(stage.call) + " never ended";
   } else if (stage.code) {
-    text = (stage.call.empty() ? "A call" : shown(stage.call)) + " gave " + shown_code(*stage.code);
+    text = (stage.call.empty() ? "A call" : told(stage.call)) + " gave " + shown_code(*stage.code);
   } else {
-    text = stage.call.empty() ? "Failed" : shown(stage.call) + " failed";
+    text = stage.call.empty() ? "Failed" : told(stage.call) + " failed";
   }
   text +=
       ": stage " + std::string(stage_name(stage.stage)) + ", " + std::string(side_name(stage.side));
@@ -281,7 +310,7 @@ std::string failure_sentence(const Observations& seen, const ProbeFailure& failu
     text += " to " + std::to_string(stage.peer_device);
   }
   text += ", " + runtime_name(seen, *failure.runtime);
-  if (!stage.detail.empty()) text += "; " + shown(stage.detail);
+  if (!stage.detail.empty()) text += "; " + told(stage.detail);
   return text;
 }
 
@@ -294,7 +323,7 @@ std::vector<std::string> failure_evidence(const Observations& seen, const ProbeF
   if (failures.size() > kMost)
     out.push_back(std::to_string(failures.size() - kMost) + " more like it");
   for (const std::string& difference : seen.snapshot.probe.differences) {
-    out.push_back("Not confirmed for this process: " + shown(difference));
+    out.push_back("Not confirmed for this process: " + told(difference));
   }
   return out;
 }

@@ -103,6 +103,7 @@ ProbeIdentity identity_of(const ProcessFacts& process) {
   identity.pid = process.pid;
   identity.uid = process.uid;
   identity.gid = process.gid;
+  identity.start_ticks = process.start_ticks;
   identity.enter_mount_namespace = differ(process.own_namespaces, process.namespaces, "mnt");
   return identity;
 }
@@ -120,8 +121,8 @@ bool is_driver(CompanionKind kind) {
 void set_target_driver(ProbePlan& plan, const Report& report) {
   for (const Companion& companion : report.companions) {
     if (!companion.loaded || !companion.object || !is_driver(companion.kind)) continue;
-    plan.target_driver = MappedDriver{.key = report.snapshot.objects[*companion.object].key,
-                                      .path = companion.path};
+    plan.target_driver =
+        MappedDriver{report.snapshot.objects[*companion.object].key, companion.path};
     return;
   }
 }

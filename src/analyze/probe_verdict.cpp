@@ -10,7 +10,6 @@
 #include "cudart_doctor/base/text.hpp"
 #include "probe_causes.hpp"
 #include "probe_view.hpp"
-#include "runtime_signs.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -61,7 +60,7 @@ ProbeVerdict not_run(std::string reason) {
 }
 
 std::string why_not_run(const ProbeFacts& probe) {
-  if (!probe.reason.empty()) return shown(probe.reason);
+  if (!probe.reason.empty()) return told(probe.reason);
   return probe.decision == ProbeDecision::not_asked ? "not asked for" : "not run";
 }
 
@@ -70,11 +69,11 @@ std::string left_out(const ProbedRuntime& runtime) {
   for (const Stage stage : kNeeded) {
     bool passed = false;
     for (const StageResult& result : runtime.stages) {
-      if (result.stage != stage) continue;
+      if (result.stage != stage || is_between_cards(result)) continue;
       if (result.outcome == StageOutcome::skipped) {
         return std::string(stage_name(stage)) +
                (result.detail.empty() ? " was skipped"
-                                      : " was skipped (" + shown(result.detail) + ")");
+                                      : " was skipped (" + told(result.detail) + ")");
       }
       passed = passed || result.outcome == StageOutcome::pass;
     }
@@ -87,10 +86,12 @@ std::string failed_at(const StageResult& stage) {
   const std::string where = "stage " + std::string(stage_name(stage.stage)) + " (" +
                             std::string(side_name(stage.side)) + ")";
   if (stage.outcome == StageOutcome::begun) {
-    return where + " never ended" + (stage.detail.empty() ? "" : ": " + shown(stage.detail));
+    return where + " never ended" + (stage.detail.empty() ? "" : ": " + told(stage.detail));
   }
-  if (!stage.code) return where + " failed";
-  return (stage.call.empty() ? where : shown(stage.call)) + " gave " + shown_code(*stage.code);
+  if (!stage.code) {
+    return where + " failed" + (stage.detail.empty() ? "" : ": " + told(stage.detail));
+  }
+  return (stage.call.empty() ? where : told(stage.call)) + " gave " + shown_code(*stage.code);
 }
 
 ProbeVerdict failed(const Observations& seen, const Report& report, const ProbeFailure& failure) {
@@ -101,10 +102,12 @@ ProbeVerdict failed(const Observations& seen, const Report& report, const ProbeF
   // target.
   const bool about_target = failure.owner.has_value() && differences.empty();
   verdict.outcome = about_target ? ProbeOutcome::does_not : ProbeOutcome::not_confirmed;
+  // Nothing ran at all.
+  if (failure.stage->stage == Stage::start) verdict.outcome = ProbeOutcome::not_run;
   verdict.sentence = name + (about_target ? " does not work: " : ": ") + failed_at(*failure.stage) +
                      (failure.cause.empty() ? "" : "; " + failure.cause);
   if (!differences.empty()) {
-    verdict.sentence += "; not confirmed for this process: " + shown(differences.front());
+    verdict.sentence += "; not confirmed for this process: " + told(differences.front());
   }
   verdict.stage = failure.stage->stage;
   verdict.code = failure.stage->code;
@@ -114,12 +117,10 @@ ProbeVerdict failed(const Observations& seen, const Report& report, const ProbeF
   const Finding* finding = find_finding(report, failure.finding);
   verdict.remedy = first_fix(finding);
   if (finding != nullptr) verdict.owner = finding->owner;
-  if (failure.finding.empty() && failure.owner == Owner::user) {
+  if (failure.owner == Owner::user && finding == nullptr) {
     verdict.remedy = "Set CUDA_VISIBLE_DEVICES to cards that are here, or unset it";
   }
-  if (failure.finding.empty() && failure.owner == Owner::node) {
-    verdict.remedy = "Free memory on the card, then probe again";
-  }
+  if (failure.stage->code == 2) verdict.remedy = "Free memory on the card, then probe again";
   return verdict;
 }
 
@@ -131,7 +132,7 @@ ProbeVerdict of_look_alike(const Observations& seen, const Report& report,
   verdict.outcome = runtime.missing.empty() ? ProbeOutcome::not_confirmed : ProbeOutcome::does_not;
   verdict.sentence = runtime_name(seen, runtime) + " is no CUDA runtime; " +
                      (runtime.missing.empty() ? "it was asked for its names only"
-                                              : "it lacks " + shown(runtime.missing.front()));
+                                              : "it lacks " + told(runtime.missing.front()));
   if (!runtime.missing.empty()) verdict.stage = Stage::symbols;
   verdict.cause = "a look-alike was selected";
   verdict.finding = finding == nullptr ? "" : "RT04";
@@ -167,7 +168,7 @@ ProbeVerdict passed(const Observations& seen, const Report& report, const Probed
   }
   verdict.sentence = success_phrase(seen, runtime) + but;
   if (const auto& differences = report.snapshot.probe.differences; !differences.empty()) {
-    verdict.sentence += "; not confirmed for this process: " + shown(differences.front());
+    verdict.sentence += "; not confirmed for this process: " + told(differences.front());
     return verdict;
   }
   if (against == nullptr) verdict.outcome = ProbeOutcome::works;
@@ -181,7 +182,7 @@ ProbeVerdict overall(const Observations& seen, const Report& report) {
   if (runtime == nullptr) return not_run("no genuine runtime was probed");
   // Equal contents are probed once, under the name that came first.
   if (!runtime->skipped.empty()) {
-    return not_run(runtime_name(seen, *runtime) + " was not run: " + shown(runtime->skipped));
+    return not_run(runtime_name(seen, *runtime) + " was not run: " + told(runtime->skipped));
   }
   const Candidate* candidate = candidate_of(seen, *runtime);
   if (runtime->look_alike || (candidate != nullptr && is_fake(candidate->kind))) {
@@ -210,9 +211,10 @@ constexpr std::array<Need, 6> kNeeds{{
 }};
 
 std::string refusal_of(const MechanismResult& result) {
-  const std::string call = result.call.empty() ? std::string() : shown(result.call) + " gave ";
+  const std::string call = result.call.empty() ? std::string() : told(result.call) + " gave ";
   if (result.error && *result.error != 0) return call + errno_name(*result.error);
   if (result.code && *result.code != 0) return call + shown_code(*result.code);
+  if (!result.detail.empty()) return told(result.detail);
   return result.outcome == StageOutcome::begun ? "never ended" : "failed";
 }
 
@@ -240,7 +242,7 @@ MechanismVerdict mechanism_verdict(const Report& report, const Need& need,
       need.mechanism == Mechanism::legacy_memory || need.mechanism == Mechanism::event;
   if (legacy && runtime != nullptr) outcome = legacy_outcome(*runtime, need.mechanism);
   if (outcome == StageOutcome::skipped) {
-    if (tried != nullptr && !tried->detail.empty()) verdict.reason = shown(tried->detail);
+    if (tried != nullptr && !tried->detail.empty()) verdict.reason = told(tried->detail);
     return verdict;
   }
   if (is_failed(outcome)) {
@@ -262,7 +264,7 @@ MechanismVerdict mechanism_verdict(const Report& report, const Need& need,
     verdict.reason = "the driver claims it; not tried";
   } else if (!probe.differences.empty()) {
     verdict.outcome = ProbeOutcome::not_confirmed;
-    verdict.reason = shown(probe.differences.front());
+    verdict.reason = told(probe.differences.front());
   }
   return verdict;
 }

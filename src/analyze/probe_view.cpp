@@ -75,6 +75,11 @@ std::string_view mechanism_name(Mechanism mechanism) {
   return kMechanismNames.at(static_cast<std::size_t>(mechanism));
 }
 
+std::string told(std::string_view text) {
+  constexpr std::size_t kMost = 200;
+  return escape_foreign(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
+}
+
 std::string shown_code(int code) {
   const std::string_view name = cuda_runtime_code_name(code);
   return std::to_string(code) + (name.empty() ? std::string() : " (" + std::string(name) + ")");
@@ -147,10 +152,15 @@ RoundTrip plain_round_trip(const ProbeFacts& probe) {
 }
 
 const MechanismResult* find_mechanism(const ProbeFacts& probe, Mechanism mechanism) {
-  const auto found =
-      std::find_if(probe.mechanisms.begin(), probe.mechanisms.end(),
-                   [&](const auto& result) { return result.mechanism == mechanism; });
-  return found == probe.mechanisms.end() ? nullptr : &*found;
+  const MechanismResult* best = nullptr;
+  const auto gravity = [](const MechanismResult& result) {
+    return is_failed(result.outcome) ? 2 : (result.outcome == StageOutcome::pass ? 1 : 0);
+  };
+  for (const MechanismResult& result : probe.mechanisms) {
+    if (result.mechanism != mechanism) continue;
+    if (best == nullptr || gravity(result) > gravity(*best)) best = &result;
+  }
+  return best;
 }
 
 const std::string* probe_variable(const Snapshot& snapshot, std::string_view name) {

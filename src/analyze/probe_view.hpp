@@ -25,6 +25,9 @@ std::string_view stage_name(Stage stage);
 std::string_view side_name(ProbeSide side);
 std::string_view mechanism_name(Mechanism mechanism);
 
+/// What a child, the system or a file said, made printable and cut to the length of a sentence.
+std::string told(std::string_view text);
+
 /// "35 (cudaErrorInsufficientDriver)"
 std::string shown_code(int code);
 /// "EPERM"; "errno 77" for one that is not known here.
@@ -45,7 +48,7 @@ std::vector<std::string> probe_sentences(const Observations& seen, const Candida
 enum class RoundTrip : std::uint8_t { not_run, passed, failed };
 RoundTrip plain_round_trip(const ProbeFacts& probe);
 
-/// The first result of a mechanism; nullptr where it was not tried.
+/// A mechanism's result on the card where it went worst; nullptr where there is no record.
 const MechanismResult* find_mechanism(const ProbeFacts& probe, Mechanism mechanism);
 
 /// A variable as the children had it; where that is not recorded, as the target has it.

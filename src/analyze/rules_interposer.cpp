@@ -7,7 +7,6 @@
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "probe_view.hpp"
-#include "runtime_signs.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -53,7 +52,7 @@ std::string taken_names(const ElfFacts& elf) {
   if (names.empty()) return {};
   const std::string more =
       names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : std::string();
-  return shown(names.front()) + more;
+  return told(names.front()) + more;
 }
 
 std::vector<std::string> preloaded_hooks(const Observations& seen) {
@@ -80,7 +79,7 @@ std::vector<std::string> probed_hooks(const Observations& seen) {
     const bool fake = candidate != nullptr && is_fake(candidate->kind);
     if (runtime.elsewhere.empty() || !runtime.skipped.empty() || fake) continue;
     std::vector<std::string> names;
-    for (const std::string& text : runtime.elsewhere) names.push_back(shown(text));
+    for (const std::string& text : runtime.elsewhere) names.push_back(told(text));
     out.push_back("Asked of " + runtime_name(seen, runtime) + ": " + join(names, ", "));
   }
   return out;
@@ -97,7 +96,7 @@ std::vector<Finding> judge_interposers(const Observations& seen) {
   for (const std::string_view variable : {"CUDA_INJECTION64_PATH", "LD_AUDIT"}) {
     const std::string* value = probe_variable(seen.snapshot, variable);
     if (value == nullptr || value->empty()) continue;
-    evidence.push_back(std::string(variable) + "=" + shown(*value));
+    evidence.push_back(std::string(variable) + "=" + told(*value));
     fixes.push_back("Repeat without " + std::string(variable));
   }
   if (evidence.empty()) return {};

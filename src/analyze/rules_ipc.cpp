@@ -8,7 +8,6 @@
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "probe_view.hpp"
-#include "runtime_signs.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -57,7 +56,12 @@ bool may_use_torch(const Observations& seen) {
                      [](const Candidate& candidate) { return candidate.loaded; });
 }
 
-bool is_tried(const MechanismResult& result) { return result.outcome != StageOutcome::skipped; }
+/// The export itself was answered: making the memory may have failed before.
+bool is_tried(const MechanismResult& result) {
+  return result.outcome == StageOutcome::pass ||
+         (result.outcome == StageOutcome::fail &&
+          (result.call.empty() || result.call == "cudaIpcGetMemHandle"));
+}
 
 /// The setting that is in force, and the variable that holds it.
 struct InForce {
@@ -147,7 +151,7 @@ std::vector<Finding> judge_descriptors(const Observations& seen, const InForce& 
     return {};
   }
   const bool needed = force.setting != nullptr;
-  const std::string call = tried->call.empty() ? "pidfd_getfd" : shown(tried->call);
+  const std::string call = tried->call.empty() ? "pidfd_getfd" : told(tried->call);
   Finding finding = start_finding("IP05", needed ? Severity::error : Severity::info,
                                   "A process here cannot take a memory descriptor from another: " +
                                       errno_name(*tried->error) + ".");
@@ -175,7 +179,7 @@ std::vector<Finding> judge_platform(const Observations& seen) {
   if (sign.empty() || distinct_runtimes(seen.snapshot, seen.candidates).empty()) return {};
   Finding finding =
       start_finding("IP04", Severity::error, "CUDA IPC does not exist on this platform.");
-  finding.evidence = {"Recognised by: " + shown(sign), "The IPC stages of the probe do not count"};
+  finding.evidence = {"Recognised by: " + told(sign), "The IPC stages of the probe do not count"};
   finding.fixes = {"Turn custom all-reduce off (vLLM and SGLang: --disable-custom-all-reduce)",
                    "Share memory by another transport (NCCL over shared memory or sockets)"};
   return {std::move(finding)};

@@ -1,14 +1,16 @@
 // DR10, DR12: NVML, by which tools see the cards, and MPS, which stands between process and card.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "probe_view.hpp"
-#include "runtime_signs.hpp"
 
 namespace cudart_doctor {
 namespace {
+
+constexpr std::array<std::string_view, 3> kNvmlWords{"NVML", "nvml", "libnvidia-ml"};
 
 /// A card or a driver is here: without one nobody misses NVML.
 bool has_driver(const Snapshot& snapshot) {
@@ -34,6 +36,20 @@ Finding unusable(const Snapshot& snapshot, std::string headline, std::string sen
   return finding;
 }
 
+/// The note's other subjects are rights in /proc and the child that asks.
+bool speaks_of_nvml(std::string_view note) {
+  if (note.starts_with("NVML's child")) return false;
+  return std::any_of(kNvmlWords.begin(), kNvmlWords.end(), [&](std::string_view word) {
+    return note.find(word) != std::string_view::npos;
+  });
+}
+
+/// NVML told at least of one card: a single call that failed is no outage.
+bool knows_memory(const ProbeGate& gate) {
+  return std::any_of(gate.cards.begin(), gate.cards.end(),
+                     [](const CardUse& card) { return card.used_bytes || card.free_bytes; });
+}
+
 std::vector<Finding> judge_nvml(const Observations& seen) {
   for (const Companion& companion : seen.companions) {
     if (!companion.loaded) continue;
@@ -53,12 +69,11 @@ std::vector<Finding> judge_nvml(const Observations& seen) {
                            escape_foreign(*module))};
     }
   }
-  // The look at the cards asks NVML; its note speaks of other things as well (rights in /proc).
-  const std::string& note = seen.snapshot.probe.gate.cards_note;
-  const bool of_nvml =
-      note.find("NVML") != std::string::npos || note.find("libnvidia-ml") != std::string::npos;
-  if (!of_nvml || !has_driver(seen.snapshot)) return {};
-  return {unusable(seen.snapshot, "NVML does not answer, though the driver is here.", shown(note))};
+  const ProbeGate& gate = seen.snapshot.probe.gate;
+  if (!speaks_of_nvml(gate.cards_note) || knows_memory(gate) || !has_driver(seen.snapshot))
+    return {};
+  return {unusable(seen.snapshot, "NVML does not answer, though the driver is here.",
+                   told(gate.cards_note))};
 }
 
 std::vector<Finding> judge_mps(const Observations& seen) {
@@ -67,9 +82,9 @@ std::vector<Finding> judge_mps(const Observations& seen) {
   if (gate.empty() && directory == nullptr) return {};
   Finding finding = start_finding("DR12", Severity::info, "MPS is in use on this node.");
   finding.effect = "a client that faults can take others down; the probe runs only if asked to";
-  if (!gate.empty()) finding.evidence.push_back("MPS: " + shown(gate));
+  if (!gate.empty()) finding.evidence.push_back("MPS: " + told(gate));
   if (directory != nullptr) {
-    finding.evidence.push_back("CUDA_MPS_PIPE_DIRECTORY=" + shown(*directory));
+    finding.evidence.push_back("CUDA_MPS_PIPE_DIRECTORY=" + told(*directory));
   }
   finding.fixes = {"None needed"};
   return {std::move(finding)};

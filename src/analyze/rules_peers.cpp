@@ -7,7 +7,6 @@
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "probe_view.hpp"
-#include "runtime_signs.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -43,8 +42,8 @@ std::string namespace_text(const std::map<std::string, std::uint64_t>& namespace
 
 std::string named(const PeerFacts& peer) {
   std::string text = "peer PID " + std::to_string(peer.pid);
-  if (!peer.comm.empty()) text += " " + shown(peer.comm);
-  return peer.found_by.empty() ? text : text + " (" + shown(peer.found_by) + ")";
+  if (!peer.comm.empty()) text += " " + told(peer.comm);
+  return peer.found_by.empty() ? text : text + " (" + told(peer.found_by) + ")";
 }
 
 /// What opening the target's handle gave in the peer, where that is known.
@@ -203,11 +202,11 @@ std::string visible_text(const Snapshot& snapshot, const PeerFacts& peer) {
   const std::string* own = probe_variable(snapshot, "CUDA_VISIBLE_DEVICES");
   const std::string* theirs = peer.visible_devices.get();
   const std::string not_set = "not set";
-  return "CUDA_VISIBLE_DEVICES: target " + (own == nullptr ? not_set : "\"" + shown(*own) + "\"") +
+  return "CUDA_VISIBLE_DEVICES: target " + (own == nullptr ? not_set : "\"" + told(*own) + "\"") +
          ", peer " +
          (theirs == nullptr ? "not known"
           : theirs->empty() ? not_set
-                            : "\"" + shown(*theirs) + "\"");
+                            : "\"" + told(*theirs) + "\"");
 }
 
 std::vector<Finding> judge_visibility(const Observations& seen, const PeerFacts& peer) {
@@ -231,7 +230,7 @@ std::vector<Finding> judge_visibility(const Observations& seen, const PeerFacts&
   finding.evidence.push_back(visible_text(seen.snapshot, peer));
   for (std::string& sentence : open_evidence(seen)) finding.evidence.push_back(std::move(sentence));
   if (const std::string* cgroup = peer.rights.cgroup.get()) {
-    finding.evidence.push_back("cgroup of the peer: " + shown(*cgroup));
+    finding.evidence.push_back("cgroup of the peer: " + told(*cgroup));
   }
   if (warning) {
     finding.effect = "an ordinal means another card on the other side";

@@ -7,7 +7,6 @@
 #include "driver_in_use.hpp"
 #include "probe_view.hpp"
 #include "rules_probe.hpp"
-#include "runtime_signs.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -21,7 +20,7 @@ std::string device_facts(const Snapshot& snapshot) {
   const auto* nodes = snapshot.process.rights.device_nodes.get();
   std::string text = "Device nodes: ";
   if (nodes == nullptr) {
-    text += "not known (" + shown(snapshot.process.rights.device_nodes.reason()) + ")";
+    text += "not known (" + told(snapshot.process.rights.device_nodes.reason()) + ")";
   } else if (nodes->empty()) {
     text += "none";
   } else {
@@ -109,7 +108,7 @@ Finding unsupported_compat(const Observations& seen) {
   const LoadedObject* object =
       driver && driver->object ? &seen.snapshot.objects[*driver->object] : nullptr;
   if (object != nullptr && object->elf.get() != nullptr && object->elf.get()->compat_note) {
-    finding.evidence.push_back("Its note allows: " + shown(*object->elf.get()->compat_note));
+    finding.evidence.push_back("Its note allows: " + told(*object->elf.get()->compat_note));
   }
   finding.fixes = {"Remove the compat package (cuda-compat) from the image",
                    "Or update the host's driver"};
@@ -181,7 +180,7 @@ Finding unavailable(const Observations& seen, const ProbeFailures& failures) {
   const std::string users = visible_users(seen.snapshot.probe.gate);
   if (!users.empty()) finding.evidence.push_back("Cards: " + users);
   if (const std::string* cgroup = seen.snapshot.process.rights.cgroup.get()) {
-    finding.evidence.push_back("cgroup " + shown(*cgroup) + ": its device rules were not read");
+    finding.evidence.push_back("cgroup " + told(*cgroup) + ": its device rules were not read");
   }
   if (held) {
     finding.fixes = {"Set the compute mode back: nvidia-smi -c DEFAULT",
@@ -197,7 +196,7 @@ Finding mps_refuses(const Observations& seen) {
   Finding finding = of_driver(seen, "DR12", "The MPS control daemon refuses this process.");
   finding.severity = Severity::error;
   if (!seen.snapshot.probe.gate.mps.empty()) {
-    finding.evidence.push_back("MPS: " + shown(seen.snapshot.probe.gate.mps));
+    finding.evidence.push_back("MPS: " + told(seen.snapshot.probe.gate.mps));
   }
   finding.effect = "CUDA does not start in this process";
   finding.fixes = {"See the daemon's log (control.log, server.log)",

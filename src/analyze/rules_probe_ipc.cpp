@@ -8,10 +8,11 @@
 #include "cudart_doctor/base/text.hpp"
 #include "probe_view.hpp"
 #include "rules_probe.hpp"
-#include "runtime_signs.hpp"
 
 namespace cudart_doctor {
 namespace {
+
+constexpr int kNotSupported = 801;
 
 /// One cause shows in every runtime alike: equal steps with equal codes are one finding.
 using Step = std::tuple<Stage, ProbeSide, std::optional<int>, StageOutcome>;
@@ -26,7 +27,7 @@ std::string what_failed(const StageResult& stage) {
     return "a child crashed or hung in " + std::string(stage_name(stage.stage));
   }
   if (stage.code) {
-    return (stage.call.empty() ? std::string(stage_name(stage.stage)) : shown(stage.call)) +
+    return (stage.call.empty() ? std::string(stage_name(stage.stage)) : told(stage.call)) +
            " gave " + shown_code(*stage.code);
   }
   return "the data was wrong in " + std::string(stage_name(stage.stage));
@@ -79,11 +80,12 @@ std::vector<Finding> judge_mechanisms(const Observations& seen, const ProbeFailu
   for (const Mechanism mechanism : {Mechanism::vmm_socket, Mechanism::vmm_pidfd}) {
     const MechanismResult* tried = find_mechanism(seen.snapshot.probe, mechanism);
     if (tried == nullptr || !is_failed(tried->outcome) || tried->error.value_or(0) != 0) continue;
+    // No virtual memory management in this driver or platform: nothing is broken.
+    if (tried->code == kNotSupported || !seen.snapshot.host.no_ipc_sign.empty()) continue;
     std::string what =
         tried->outcome == StageOutcome::begun ? "it never ended" : "the data was wrong";
     if (tried->code) {
-      what =
-          (tried->call.empty() ? "it" : shown(tried->call)) + " gave " + shown_code(*tried->code);
+      what = (tried->call.empty() ? "it" : told(tried->call)) + " gave " + shown_code(*tried->code);
     }
     const bool socket = mechanism == Mechanism::vmm_socket;
     // The same memory by the same calls: only the way of the descriptor differs.
@@ -99,7 +101,7 @@ std::vector<Finding> judge_mechanisms(const Observations& seen, const ProbeFailu
                             : "PyTorch's expandable segments cannot be shared between processes";
     finding.evidence.push_back("Mechanism " + std::string(mechanism_name(mechanism)) + ", device " +
                                std::to_string(tried->device) + ": " + what +
-                               (tried->detail.empty() ? "" : "; " + shown(tried->detail)));
+                               (tried->detail.empty() ? "" : "; " + told(tried->detail)));
     for (std::string& note : failure_evidence(seen, {}))
       finding.evidence.push_back(std::move(note));
     finding.fixes = {"Repeat on an idle card; then with another driver version"};

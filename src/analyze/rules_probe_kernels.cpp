@@ -6,7 +6,6 @@
 #include "cudart_doctor/base/text.hpp"
 #include "probe_view.hpp"
 #include "rules_probe.hpp"
-#include "runtime_signs.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -30,11 +29,11 @@ std::string result_of(const ProbeFacts& probe, Stage stage, int device) {
 }
 
 std::string image_facts(const ProbeFacts& probe, const ProbeDevice& device) {
-  std::string text = "Device " + std::to_string(device.ordinal) + ", " + shown(device.name) +
+  std::string text = "Device " + std::to_string(device.ordinal) + ", " + told(device.name) +
                      ", compute capability " + std::to_string(device.capability_major) + "." +
                      std::to_string(device.capability_minor) + ": ";
   text += "image of the sample " + result_of(probe, Stage::kernels, device.ordinal);
-  if (!device.image.empty()) text += " as " + shown(device.image);
+  if (!device.image.empty()) text += " as " + told(device.image);
   return text + ", PTX alone " + result_of(probe, Stage::ptx, device.ordinal);
 }
 
@@ -62,7 +61,7 @@ std::vector<Finding> judge_images(const Observations& seen, const ProbeFailures&
   }
   const std::string* variable = probe_variable(seen.snapshot, "CUDA_DISABLE_PTX_JIT");
   if (variable != nullptr) {
-    finding.evidence.push_back("CUDA_DISABLE_PTX_JIT=" + shown(*variable));
+    finding.evidence.push_back("CUDA_DISABLE_PTX_JIT=" + told(*variable));
   }
   finding.effect = ptx_only
                        ? "code that ships for this card only as PTX fails at its first launch"
@@ -96,7 +95,7 @@ std::vector<Finding> judge_results(const Observations& seen, const ProbeFailures
   for (const ProbeDevice& device : seen.snapshot.probe.devices) {
     if (!devices.contains(device.ordinal)) continue;
     finding.evidence.push_back("Device " + std::to_string(device.ordinal) + ": " +
-                               shown(device.name) + ", " + shown(device.uuid));
+                               told(device.name) + ", " + told(device.uuid));
   }
   finding.fixes = {"Take the card out of service and run the vendor's diagnosis (dcgmi diag -r 3)",
                    "See nvidia-smi -q -d ECC and the kernel's log for Xid errors"};

@@ -7,7 +7,6 @@
 #include "cudart_doctor/base/text.hpp"
 #include "probe_view.hpp"
 #include "rules_probe.hpp"
-#include "runtime_signs.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -21,13 +20,13 @@ std::vector<Finding> judge_missing(const Observations& seen) {
       continue;
     }
     std::vector<std::string> names;
-    for (const std::string& name : runtime.missing) names.push_back(shown(name));
+    for (const std::string& name : runtime.missing) names.push_back(told(name));
     Finding finding = start_finding(
         "SY01", Severity::error,
         runtime_name(seen, runtime) + " lacks " + names.front() + ", which consumers bind.");
     finding.effect =
         "binding fails at the first missing name: vLLM, SGLang and FlashInfer stop there";
-    finding.evidence = {"Loaded by the probe: " + shown(runtime.path),
+    finding.evidence = {"Loaded by the probe: " + told(runtime.path),
                         "Names that it lacks: " + join(names, ", ")};
     finding.fixes = {"Reinstall the package that brought it: the file is damaged or was cut down"};
     out.push_back(std::move(finding));
@@ -39,7 +38,7 @@ std::string how_it_failed(const StageResult& stage) {
   const std::string where = " in stage " + std::string(stage_name(stage.stage));
   if (stage.outcome == StageOutcome::begun) {
     return "crashed or hung" + where +
-           (stage.detail.empty() ? "" : " (" + shown(stage.detail) + ")");
+           (stage.detail.empty() ? "" : " (" + told(stage.detail) + ")");
   }
   if (stage.code) return "failed" + where + ": " + shown_code(*stage.code);
   return "failed" + where;
@@ -83,7 +82,7 @@ std::vector<Finding> judge_unusable(const Observations& seen, const ProbeFailure
     const std::string& output = failure.stage->side == ProbeSide::importer
                                     ? failure.runtime->importer.output
                                     : failure.runtime->exporter.output;
-    if (!output.empty()) finding.evidence.push_back("It printed: " + shown(output));
+    if (!output.empty()) finding.evidence.push_back("It printed: " + told(output));
     finding.fixes = fixes_for(failure.stage->stage);
     out.push_back(std::move(finding));
   }

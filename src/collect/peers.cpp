@@ -41,7 +41,7 @@ Result<PeerFacts> read_peer(const ProcDirectory& root, const CaptureContext& tar
   if (!facts) return tl::unexpected(facts.error());
   auto files = open_files(root, *process, *facts);
   if (!files) return tl::unexpected(files.error());
-  const CaptureContext context{target.options, target.rules, *process, *files};
+  const CaptureContext context{target.options, target.rules, *process, *files, target.step};
 
   PeerFacts peer;
   peer.pid = pid;

@@ -4,6 +4,7 @@
 
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/formats/proc_text.hpp"
+#include "support/given_probe.hpp"
 #include "support/synthetic_elf.hpp"
 
 namespace cudart_doctor::test {
@@ -202,6 +203,69 @@ Result<void> add_disk(Snapshot& snapshot, const CaseFacts& facts) {
   return {};
 }
 
+/// "2214,1" as numbers; what is none is left out.
+std::vector<std::int64_t> pids_of(std::string_view list) {
+  std::vector<std::int64_t> out;
+  for (const std::string_view part : split(list, ',')) {
+    if (const auto pid = parse_unsigned(part, 10)) out.push_back(static_cast<std::int64_t>(*pid));
+  }
+  return out;
+}
+
+/// One side's `pidns` and `nspid` lines.
+struct Identity {
+  std::vector<std::int64_t> pids;
+  std::map<std::string, std::uint64_t> namespaces;
+};
+
+Identity identity_of(const CaseFacts& facts, const std::string& side) {
+  Identity identity;
+  if (const auto pids = facts.host.find("nspid." + side); pids != facts.host.end()) {
+    identity.pids = pids_of(pids->second);
+  }
+  if (const auto inode = facts.host.find("pidns." + side); inode != facts.host.end()) {
+    identity.namespaces["pid"] = parse_unsigned(inode->second, 10).value_or(0);
+  }
+  return identity;
+}
+
+void add_target(Snapshot& snapshot, const CaseFacts& facts) {
+  const Identity identity = identity_of(facts, "self");
+  snapshot.process.ns_pids = identity.pids;
+  snapshot.process.namespaces = identity.namespaces;
+  if (!identity.pids.empty()) snapshot.process.pid = identity.pids.front();
+  if (const auto uuids = facts.host.find("uuids.self"); uuids != facts.host.end()) {
+    for (const std::string& uuid : names_of(uuids->second)) {
+      ProbeDevice device;
+      device.ordinal = static_cast<int>(snapshot.probe.devices.size());
+      device.uuid = uuid;
+      snapshot.probe.devices.push_back(std::move(device));
+    }
+  }
+  if (const auto capability = facts.host.find("cap_sys_ptrace"); capability != facts.host.end()) {
+    constexpr std::uint64_t kSysPtrace = 1U << 19U;
+    snapshot.process.rights.effective =
+        Fact<std::uint64_t>::known(capability->second == "1" ? kSysPtrace : 0);
+  }
+}
+
+void add_peer(Snapshot& snapshot, const CaseFacts& facts) {
+  const bool is_told = facts.probe.contains("ipc.peer.open") ||
+                       std::any_of(facts.host.begin(), facts.host.end(),
+                                   [](const auto& line) { return line.first.ends_with(".peer"); });
+  if (!is_told) return;
+  const Identity identity = identity_of(facts, "peer");
+  PeerFacts peer;
+  peer.pid = identity.pids.empty() ? 0 : identity.pids.front();
+  peer.ns_pids = identity.pids;
+  peer.namespaces = identity.namespaces;
+  if (const auto uuids = facts.host.find("uuids.peer"); uuids != facts.host.end()) {
+    peer.uuids = names_of(uuids->second);
+  }
+  peer.found_by = "given by the case";
+  snapshot.peers.push_back(std::move(peer));
+}
+
 }  // namespace
 
 Result<Snapshot> make_snapshot(const CaseRun& run) {
@@ -225,7 +289,13 @@ Result<Snapshot> make_snapshot(const CaseRun& run) {
   }
   snapshot.loader.cache = Fact<std::vector<LoaderCacheEntry>>::unknown("not given by the case");
   snapshot.host.given = run.facts.host;
-  snapshot.host.given_probe = run.facts.probe;
+  add_target(snapshot, run.facts);
+  add_peer(snapshot, run.facts);
+  for (const auto& [key, value] : run.facts.probe) give_probe(snapshot, key, value);
+  if (const auto scope = run.facts.host.find("yama.ptrace_scope"); scope != run.facts.host.end()) {
+    const auto number = parse_unsigned(scope->second, 10);
+    if (number) snapshot.host.ptrace_scope = Fact<int>::known(static_cast<int>(*number));
+  }
   if (const auto kmod = run.facts.host.find("kmod"); kmod != run.facts.host.end()) {
     snapshot.host.kernel_module = Fact<std::string>::known(kmod->second);
   }

@@ -211,11 +211,12 @@ struct PythonFacts {
 struct HostFacts {
   std::string name;
   std::string kernel;
-  Fact<std::string> kernel_module;                 ///< NVIDIA kernel module version.
-  Fact<int> ptrace_scope;                          ///< Yama, 0 to 3; unknown without Yama.
-  std::string no_ipc_sign;                         ///< "WSL2: kernel release ...", Tegra; "".
-  std::map<std::string, std::string> given;        ///< `host` lines of a test case.
-  std::map<std::string, std::string> given_probe;  ///< `probe` lines of a test case.
+  Fact<std::string> kernel_module;           ///< NVIDIA kernel module version.
+  Fact<int> ptrace_scope;                    ///< Yama, 0 to 3; unknown without Yama.
+  std::string no_ipc_sign;                   ///< "WSL2: kernel release ...", Tegra; "".
+  std::map<std::string, std::string> given;  ///< `host` lines of a test case.
+  /// Codes that a test case says processes reported: "app.reported", "ipc.peer.open".
+  std::map<std::string, std::string> given_probe;
 };
 
 /// What capture itself did: shown as READ and UNSEEN in the report.

@@ -1,6 +1,7 @@
 // World: a process for tests of the judge, told library by library; what is not said is unknown.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "cudart_doctor/analyze/judge.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "support/given_probe.hpp"
 #include "support/snapshot_builder.hpp"
 #include "support/synthetic_elf.hpp"
 
@@ -107,6 +109,11 @@ class World {
     probes_.emplace_back(name, value);
     return *this;
   }
+  /// Anything else: the last word on the snapshot, in the order told.
+  World& with(std::function<void(Snapshot&)> change) {
+    changes_.push_back(std::move(change));
+    return *this;
+  }
 
   [[nodiscard]] Snapshot snapshot() const {
     Snapshot snapshot = SnapshotBuilder(maps_).build();
@@ -125,8 +132,9 @@ class World {
     }
     for (const auto& [name, path] : searches_) snapshot.loader.given_searches[name] = path;
     if (kernel_module_) snapshot.host.kernel_module = Fact<std::string>::known(*kernel_module_);
-    for (const auto& [name, value] : probes_) snapshot.host.given_probe[name] = value;
     snapshot.capture.objects_read = static_cast<std::uint32_t>(snapshot.objects.size());
+    for (const auto& [name, value] : probes_) give_probe(snapshot, name, value);
+    for (const auto& change : changes_) change(snapshot);
     return snapshot;
   }
   [[nodiscard]] Report judge(const JudgeOptions& options = {}) const {
@@ -177,6 +185,7 @@ class World {
   std::vector<std::pair<std::string, std::string>> searches_;
   std::optional<std::string> kernel_module_;
   std::vector<std::pair<std::string, std::string>> probes_;
+  std::vector<std::function<void(Snapshot&)>> changes_;
 };
 
 /// The gravest finding with this id; nullptr where there is none.
