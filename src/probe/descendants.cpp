@@ -1,6 +1,7 @@
 #include "descendants.hpp"
 
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,10 +49,26 @@ std::set<std::int64_t> Descendants::children() const {
   return result;
 }
 
+bool Descendants::kill_marked() const {
+  constexpr std::uint64_t kMostEnvironment = 4u << 20;
+  if (mark_.empty()) return false;
+  bool any = false;
+  for (const std::int64_t pid : proc_.list_pids().value_or(std::vector<std::int64_t>())) {
+    // The descriptor first: what the environment is read of is then what gets the signal.
+    const UniqueFd handle(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0)));
+    if (!handle.valid()) continue;
+    const auto text = proc_.read_file(std::to_string(pid) + "/environ", kMostEnvironment);
+    if (!text || ('\0' + *text).find('\0' + mark_ + '\0') == std::string::npos) continue;
+    any = true;
+    ::syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0);
+  }
+  return any;
+}
+
 void Descendants::end_all(SteadyTime end) {
   constexpr useconds_t kPause = 1000;
   while (true) {
-    bool any = false;
+    bool any = kill_marked();
     for (const std::int64_t child : children()) {
       if (before_.contains(child)) continue;
       const auto pid = static_cast<pid_t>(child);

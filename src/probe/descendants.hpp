@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "cudart_doctor/sys/child_process.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
@@ -27,11 +28,18 @@ class Descendants {
   /// none or `end` has come.
   void end_all(SteadyTime end);
 
+  /// `variable` ("NAME=VALUE") stands in the environment of every process of the probe: end_all
+  /// then finds them by it too. Orphans in another PID namespace never become our children.
+  void know_by(std::string variable) { mark_ = std::move(variable); }
+
  private:
   [[nodiscard]] std::set<std::int64_t> children() const;
+  /// Sends SIGKILL to every process that carries the mark; whether there was one.
+  bool kill_marked() const;
 
   const ProcDirectory& proc_;
   std::set<std::int64_t> before_;
+  std::string mark_;
   int was_subreaper_ = 0;
   struct sigaction child_signal_ = {};
 };

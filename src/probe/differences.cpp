@@ -88,8 +88,8 @@ class Comparison {
 
 }  // namespace
 
-std::vector<std::string> find_differences(const ProcDirectory& proc,
-                                          const ProbeIdentity& identity) {
+std::vector<std::string> find_differences(const ProcDirectory& proc, const ProbeIdentity& identity,
+                                          const ChildRights& rights) {
   if (identity.pid == 0) return {};
   const auto process = proc.child(std::to_string(identity.pid));
   if (!process) return {"the process has ended: its view could not be compared"};
@@ -98,7 +98,9 @@ std::vector<std::string> find_differences(const ProcDirectory& proc,
   if (!identity.enter_mount_namespace) {
     comparison.name_space("mnt", "the children see other files than the process");
   }
-  comparison.name_space("pid", "the children are numbered outside of the process's");
+  if (!rights.pid_namespace.valid()) {
+    comparison.name_space("pid", "the children are numbered outside of the process's");
+  }
   comparison.name_space("user", "the children's ids and rights count outside of the process's");
   comparison.cgroup();
   comparison.status();

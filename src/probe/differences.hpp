@@ -13,9 +13,10 @@
 
 namespace cudart_doctor {
 
-/// Namespaces (the mount namespace only where it is not entered), cgroup, seccomp, security label,
-/// capabilities of a process that is not root. What cannot be read is told too.
-std::vector<std::string> find_differences(const ProcDirectory& proc, const ProbeIdentity& identity);
+/// Namespaces (those of `rights` that are entered make no difference), cgroup, seccomp, security
+/// label, capabilities of a process that is not root. What cannot be read is told too.
+std::vector<std::string> find_differences(const ProcDirectory& proc, const ProbeIdentity& identity,
+                                          const ChildRights& rights);
 
 /// "the children got /a/libcuda.so.1, the process maps /b/libcuda.so.1"; nothing where it is one.
 std::optional<std::string> driver_difference(const ProbePlan& plan,

@@ -105,7 +105,7 @@ Result<ProbeGate> ask_nvml(const ProcDirectory& proc, const ProbePlan& plan,
   Descendants descendants(proc);
   ChildRequest request{.argument = kGateChildArgument,
                        .rights = &*rights,
-                       .view = View::target,
+                       .view = View::target_files,
                        .environment = &environment,
                        .executable = executable.get(),
                        .files = {},

@@ -132,7 +132,9 @@ bool Pair::start_one(ProbeSide side, int peer) {
   } else if (child->failure) {
     result.detail = describe(*child->failure);
     result.call = result.detail.substr(0, result.detail.find(':'));
-    outcome_.program_refused = child->failure->step == StartStep::program;
+    const StartStep step = child->failure->step;
+    outcome_.program_refused = step == StartStep::program || step == StartStep::own_proc ||
+                               step == StartStep::pid_namespace;
   } else {
     result.outcome = StageOutcome::pass;
     for (const StartNote& note : child->notes) outcome_.notes.push_back(note);

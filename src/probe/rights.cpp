@@ -20,11 +20,13 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr std::array<std::string_view, 12> kStepNames = {"setpgid",
+constexpr std::array<std::string_view, 14> kStepNames = {"setpgid",
                                                          "prctl(PR_SET_PDEATHSIG)",
                                                          "dup2",
+                                                         "setns(CLONE_NEWPID)",
                                                          "setns",
                                                          "chroot",
+                                                         "/proc/self/fd",
                                                          "prctl(PR_CAPBSET_DROP)",
                                                          "setgroups",
                                                          "setresgid",
@@ -202,6 +204,11 @@ Result<ChildRights> read_rights(const ProcDirectory& proc, const ProbeIdentity& 
     rights.root = open_below(*process, "root", O_PATH | O_DIRECTORY);
     if (rights.root.valid()) rights.mount_namespace = open_below(*process, "ns/mnt", O_RDONLY);
     if (!rights.mount_namespace.valid()) rights.view_note = std::strerror(errno);
+    const auto own = proc.read_link("self/ns/pid");
+    const auto other = process->read_link("ns/pid");
+    if (rights.mount_namespace.valid() && own && other && *own != *other) {
+      rights.pid_namespace = open_below(*process, "ns/pid", O_RDONLY);
+    }
   }
   return rights;
 }

@@ -23,8 +23,10 @@ enum class StartStep : std::uint8_t {
   process_group,
   parent,
   descriptors,
+  pid_namespace,
   mount_namespace,
   root_directory,
+  own_proc,
   bounding_set,
   groups,
   group_id,
@@ -65,6 +67,7 @@ struct ChildRights {
   std::uint64_t permitted = ~std::uint64_t{0};  ///< Capabilities, at most those that we have.
   std::uint64_t bounding = ~std::uint64_t{0};
   UniqueFd mount_namespace;  ///< Not valid: ours is kept.
+  UniqueFd pid_namespace;    ///< Where the mount namespace's /proc numbers processes; else ours.
   UniqueFd root;             ///< The target's root directory in it.
   UniqueFd directory;        ///< The target's working directory; not valid: ours.
   std::string view_note;     ///< Why the mount namespace cannot be entered; "" when it can.

@@ -2,6 +2,7 @@
 #include "cudart_doctor/probe/runner.hpp"
 
 #include <fcntl.h>
+#include <sys/random.h>
 
 #include <algorithm>
 #include <array>
@@ -31,6 +32,13 @@ constexpr milliseconds kTooShort{50};
 
 bool is_failure(const StageResult& stage) {
   return stage.outcome == StageOutcome::fail || stage.outcome == StageOutcome::begun;
+}
+
+/// Not to be guessed, so that nobody else's process carries it.
+std::string make_mark() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) return {};
+  return "CUDART_DOCTOR_PROBE=" + std::to_string(number);
 }
 
 class ProbeRun {
@@ -81,6 +89,7 @@ class ProbeRun {
   std::optional<ProcDirectory> proc_;
   ChildRights rights_;
   std::vector<std::string> environment_;
+  std::string mark_;  ///< A variable by which processes in another PID namespace are known as ours.
   UniqueFd executable_;
   std::vector<UniqueFd> files_;  ///< As the plan's subjects; not valid: not run.
   std::vector<std::optional<StageResult>> file_stages_;
@@ -98,12 +107,17 @@ Result<void> ProbeRun::prepare() {
   if (!rights) return tl::unexpected(rights.error());
   rights_ = std::move(*rights);
   environment_ = child_environment(plan_.environment);
+  if (rights_.pid_namespace.valid()) {
+    // Orphans there become children of that namespace's first process, not ours.
+    mark_ = make_mark();
+    if (!mark_.empty()) environment_.push_back(mark_);
+  }
   facts_.environment = reported_environment(environment_);
   executable_ = UniqueFd(::open(options_.executable.c_str(), O_PATH | O_CLOEXEC));
   if (!executable_.valid()) {
     return tl::unexpected(system_error(errno, options_.executable, Need::file_access));
   }
-  facts_.differences = find_differences(*proc_, plan_.identity);
+  facts_.differences = find_differences(*proc_, plan_.identity, rights_);
   if (!rights_.view_note.empty()) {
     add_difference("mnt namespace: not entered: " + rights_.view_note);
   }
@@ -115,6 +129,7 @@ Result<void> ProbeRun::run_jobs() {
   if (!place) return tl::unexpected(place.error());
   std::deque<Job> jobs = first_jobs(plan_, open_all(*place));
   Descendants descendants(*proc_);
+  descendants.know_by(mark_);
   const PairSetting setting{.rights = &rights_,
                             .environment = &environment_,
                             .executable = executable_.get(),
@@ -199,6 +214,7 @@ PairOutcome ProbeRun::run_in_some_view(const Job& job, const PairSetting& settin
     if (start.outcome != StageOutcome::pass) why = start.detail;
   }
   add_difference("mnt namespace: not entered: " + why);
+  if (rights_.pid_namespace.valid()) add_difference("pid namespace: not entered");
   view_ = View::own;
   return run_pair(setting, request_for(job));
 }

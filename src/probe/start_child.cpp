@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -100,7 +101,7 @@ void reset_process() {
   rights.groups = request.rights->groups;
   rights.permitted = request.rights->permitted;
   rights.bounding = request.rights->bounding;
-  int mounts = request.view == View::target ? request.rights->mount_namespace.get() : -1;
+  int mounts = request.view == View::own ? -1 : request.rights->mount_namespace.get();
   int root = request.rights->root.get();
   int directory = request.rights->directory.get();
   const StartReport early(report_fd);
@@ -113,6 +114,10 @@ void reset_process() {
   rights.root = UniqueFd(root);
   rights.directory = UniqueFd(directory);
   take_view(rights, report);
+  // A candidate is loaded as /proc/self/fd/N: a /proc of another PID namespace does not know us.
+  if (request.view == View::target && ::access("/proc/self/fd", F_OK) != 0) {
+    report.give_up(StartStep::own_proc, errno);
+  }
   reset_process();
   take_rights(rights, report);
   // The kernel forgets it when ids or capabilities change.
@@ -146,6 +151,30 @@ void read_notes(int fd, SteadyTime end, StartedChild& child) {
     }
   }
 }
+
+/// For as long as it lives, children that are forked are numbered in another PID namespace.
+class PidNamespaceForChildren {
+ public:
+  explicit PidNamespaceForChildren(const UniqueFd& other) {
+    if (!other.valid()) return;
+    own_ = UniqueFd(::open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC));
+    if (!own_.valid() || ::setns(other.get(), CLONE_NEWPID) != 0) {
+      error_ = errno;
+      own_.reset();
+    }
+  }
+  PidNamespaceForChildren(const PidNamespaceForChildren&) = delete;
+  PidNamespaceForChildren& operator=(const PidNamespaceForChildren&) = delete;
+  ~PidNamespaceForChildren() {
+    if (own_.valid()) ::setns(own_.get(), CLONE_NEWPID);
+  }
+  [[nodiscard]] bool entered() const { return own_.valid(); }
+  [[nodiscard]] int error() const { return error_; }
+
+ private:
+  UniqueFd own_;
+  int error_ = 0;
+};
 
 void make_nonblocking(const UniqueFd& fd) { ::fcntl(fd.get(), F_SETFL, O_NONBLOCK); }
 
@@ -184,6 +213,15 @@ Result<StartedChild> start_child(const ChildRequest& request) {
   }
 
   StartedChild child;
+  static const UniqueFd kNone;
+  const PidNamespaceForChildren numbering(
+      request.view == View::target ? request.rights->pid_namespace : kNone);
+  if (numbering.error() != 0) {
+    child.failure = StartNote{StartStep::pid_namespace, true, numbering.error()};
+    return child;
+  }
+  // A child in another PID namespace has no parent there.
+  if (numbering.entered()) side.parent = 0;
   child.pid = ::fork();
   if (child.pid < 0) return tl::unexpected(system_error(errno, "fork", Need::file_access));
   if (child.pid == 0) become_child(request, side, notes->second.get());

@@ -16,7 +16,12 @@
 
 namespace cudart_doctor {
 
-enum class View : std::uint8_t { target, own };
+/// Whose view a child gets.
+enum class View : std::uint8_t {
+  own,
+  target_files,  ///< The target's mount namespace.
+  target,        ///< Its PID namespace too, where that is another: /proc is its.
+};
 
 struct ChildRequest {
   std::string_view argument;  ///< argv[1]; a literal.
