@@ -10,22 +10,22 @@
       ":\n"                                                           \
       ".incbin \"" file                                               \
       "\"\n"                                                          \
-      ".globl " symbol "_end\n.hidden " symbol "_end\n" symbol        \
-      "_end:\n"                                                       \
+      ".globl " symbol "End\n.hidden " symbol "End\n" symbol          \
+      "End:\n"                                                        \
       ".byte 0\n"                                                     \
       ".popsection\n")
 
-DOCTOR_EMBED("cudart_doctor_fat_binary", DOCTOR_KERNELS "/mhc.fatbin");
-DOCTOR_EMBED("cudart_doctor_ptx_fat_binary", DOCTOR_KERNELS "/mhc_ptx.fatbin");
-DOCTOR_EMBED("cudart_doctor_ptx", DOCTOR_KERNELS "/mhc.ptx");
+DOCTOR_EMBED("kCudartDoctorFatBinary", DOCTOR_KERNELS "/mhc.fatbin");
+DOCTOR_EMBED("kCudartDoctorPtxFatBinary", DOCTOR_KERNELS "/mhc_ptx.fatbin");
+DOCTOR_EMBED("kCudartDoctorPtx", DOCTOR_KERNELS "/mhc.ptx");
 
 extern "C" {
-extern const std::byte cudart_doctor_fat_binary[];
-extern const std::byte cudart_doctor_fat_binary_end[];
-extern const std::byte cudart_doctor_ptx_fat_binary[];
-extern const std::byte cudart_doctor_ptx_fat_binary_end[];
-extern const char cudart_doctor_ptx[];
-extern const char cudart_doctor_ptx_end[];
+extern const std::byte kCudartDoctorFatBinary[];
+extern const std::byte kCudartDoctorFatBinaryEnd[];
+extern const std::byte kCudartDoctorPtxFatBinary[];
+extern const std::byte kCudartDoctorPtxFatBinaryEnd[];
+extern const char kCudartDoctorPtx[];
+extern const char kCudartDoctorPtxEnd[];
 }
 
 namespace cudart_doctor {
@@ -37,13 +37,13 @@ std::span<const char* const> mhc_kernel_names() {
 }
 
 std::span<const std::byte> mhc_fat_binary() {
-  return {cudart_doctor_fat_binary, cudart_doctor_fat_binary_end};
+  return {kCudartDoctorFatBinary, kCudartDoctorFatBinaryEnd};
 }
 
 std::span<const std::byte> mhc_ptx_fat_binary() {
-  return {cudart_doctor_ptx_fat_binary, cudart_doctor_ptx_fat_binary_end};
+  return {kCudartDoctorPtxFatBinary, kCudartDoctorPtxFatBinaryEnd};
 }
 
-std::string_view mhc_ptx() { return {cudart_doctor_ptx, cudart_doctor_ptx_end}; }
+std::string_view mhc_ptx() { return {kCudartDoctorPtx, kCudartDoctorPtxEnd}; }
 
 }  // namespace cudart_doctor

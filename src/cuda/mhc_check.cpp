@@ -1,3 +1,5 @@
+// The everyday check of the mHC operators: inputs up, outputs poisoned, one launch or two, results
+// down, compared with fp64.
 #include <array>
 #include <functional>
 #include <utility>
@@ -152,7 +154,7 @@ MhcComparison check_fused(MhcOps& ops, CheckSession& session, const Case& c) {
   if (session.ok()) session.keep(ops.mhc_fused_post_pre(args));
   session.synchronize();
   const auto fused = session.download<Bf16>(args.before.out);
-  const MhcComparison residual = compare_residual(in, fused);
+  MhcComparison residual = compare_residual(in, fused);
   if (!session.ok() || !residual.pass) return residual;
   // Of the streams as they came out: one that fp32 rounded the other way at a tie is not wrong.
   const PreExpected want = pre_reference(pre_view(in, c.constants, fused));
@@ -216,6 +218,7 @@ std::vector<MhcOpResult> run_mhc_check(MhcOps& ops, DeviceMemory& memory) {
       return;
     }
     std::vector<Check> checks;
+    checks.reserve(cases.size());
     for (const Case& c : cases)
       checks.emplace_back([&ops, &c, check](CheckSession& s) { return check(ops, s, c); });
     results.push_back(run(std::move(op), memory, checks));

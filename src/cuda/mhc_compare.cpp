@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <ranges>
 
 namespace cudart_doctor {
 namespace {
@@ -14,9 +15,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 std::string place_of(const MhcTensor& tensor, std::size_t index) {
   auto rest = static_cast<std::int64_t>(index);
   std::string text;
-  for (auto size = tensor.tail.rbegin(); size != tensor.tail.rend(); ++size) {
-    text.insert(0, "[" + std::to_string(rest % *size) + "]");
-    rest /= *size;
+  for (const std::int64_t size : tensor.tail | std::views::reverse) {
+    text.insert(0, "[" + std::to_string(rest % size) + "]");
+    rest /= size;
   }
   return std::string(tensor.name) + "[t=" + std::to_string(rest) + "]" + text;
 }

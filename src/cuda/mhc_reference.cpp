@@ -43,7 +43,7 @@ void divide_columns(Comb& c, double eps) {
 void exponentials(Comb& c) {
   for (std::size_t j = 0; j < kStreams; ++j) {
     const std::span<double> row = std::span(c).subspan(j * kStreams, kStreams);
-    const double largest = *std::max_element(row.begin(), row.end());
+    const double largest = *std::ranges::max_element(row);
     for (double& value : row) value = std::exp(value - largest);
   }
 }
@@ -63,8 +63,8 @@ Comb sinkhorn(Comb c, const MhcConstants& constants) {
 
 std::vector<double> widened(std::span<const Bf16> from) {
   std::vector<double> out(from.size());
-  std::transform(from.begin(), from.end(), out.begin(),
-                 [](Bf16 value) { return static_cast<double>(bf16_to_float(value)); });
+  std::ranges::transform(from, out.begin(),
+                         [](Bf16 value) { return static_cast<double>(bf16_to_float(value)); });
   return out;
 }
 

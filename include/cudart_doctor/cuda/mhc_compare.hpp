@@ -29,7 +29,7 @@ struct MhcComparison {
   bool pass = true;
   double largest_error = 0;
   double tolerance = 0;
-  std::string_view unit = "";  ///< "ulp", "" for absolute errors.
+  std::string_view unit = {};  ///< "ulp", "" for absolute errors.
   std::string place = {};      ///< "comb[t=3][1][2]"
   std::string note = {};       ///< Why it failed, in one sentence.
 };

@@ -108,7 +108,7 @@ struct MhcOpResult {
   /// the last place for bf16 results; infinite where a result was never written or is no number.
   double largest_error = 0;
   double tolerance = 0;
-  std::string_view unit = "";  ///< "ulp" for bf16 results; static text.
+  std::string_view unit = {};  ///< "ulp" for bf16 results; static text.
   std::string place = {};      ///< "comb[t=3][1][2]"
   std::string note = {};       ///< Why it failed, in one sentence; "" when it passed.
 };
