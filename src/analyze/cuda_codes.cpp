@@ -153,9 +153,7 @@ constexpr CodeName kCodes[] = {
 };
 
 const CodeName* find_code(int code) {
-  const auto* const at = std::lower_bound(
-      std::begin(kCodes), std::end(kCodes), code,
-      [](const CodeName& name, int value) { return name.code < value; });
+  const auto* const at = std::ranges::lower_bound(kCodes, code, {}, &CodeName::code);
   return at != std::end(kCodes) && at->code == code ? at : nullptr;
 }
 

@@ -31,7 +31,7 @@ Result<Library> Library::open_with(const std::string& path, int flags) {
     return fail(ErrorKind::malformed, text != nullptr ? text : "dlopen failed without a text");
   }
   link_map* own = nullptr;
-  if (::dlinfo(handle, RTLD_DI_LINKMAP, &own) != 0 || own == nullptr) {
+  if (::dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&own)) != 0 || own == nullptr) {
     return fail(ErrorKind::malformed, "the loader has no entry for " + path);
   }
   return Library(path, handle, own);

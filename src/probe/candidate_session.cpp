@@ -14,18 +14,19 @@ bool CandidateSession::note(const StageAnswer& answer, std::string_view stage) {
 }
 
 bool CandidateSession::load(const OrderedRuntime& runtime) {
+  std::optional<Library> library;
   const StageAnswer loaded = frames_.run(Stage::load, {}, [&] {
-    auto library = Library::open("/proc/self/fd/" + std::to_string(runtime.fd));
-    if (!library) {
-      StageAnswer answer = wrong(library.error().message);
+    auto opened = Library::open("/proc/self/fd/" + std::to_string(runtime.fd));
+    if (!opened) {
+      StageAnswer answer = wrong(opened.error().message);
       answer.call = "dlopen";
       return answer;
     }
-    library_ = std::move(*library);
+    library = std::move(*opened);
     return passed();
   });
-  if (!note(loaded, "load")) return false;
-  frames_.run(Stage::symbols, {}, [&] { return find_names(); });
+  if (!note(loaded, "load") || !library) return false;
+  frames_.run(Stage::symbols, {}, [&] { return find_names(*library); });
   if (runtime.symbols_only) return true;
   // A name that a consumer binds and the probe does not call stops only that consumer.
   if (!bound_.missing.empty()) {
@@ -37,28 +38,30 @@ bool CandidateSession::load(const OrderedRuntime& runtime) {
   return true;
 }
 
-StageAnswer CandidateSession::find_names() {
+StageAnswer CandidateSession::find_names(const Library& library) {
   Frame frame;
   frame.kind = FrameKind::names;
   std::size_t in_others = 0;
   for (const std::string& name : order_.bound_names) {
-    const LibrarySymbol symbol = library_->find(name.c_str());
+    const LibrarySymbol symbol = library.find(name.c_str());
     if (!symbol.elsewhere.empty()) {
       frame.elsewhere.push_back(name + " in " + symbol.elsewhere);
       ++in_others;
     } else if (symbol.address == nullptr) {
       frame.missing.push_back(name);
     }
-    const std::string ahead = library_->interposer(name.c_str());
+    const std::string ahead = library.interposer(name.c_str());
     if (!ahead.empty()) {
       frame.elsewhere.push_back(name + " in " + ahead + ", ahead in global scope");
     }
   }
-  bound_ = bind_runtime(*library_);
+  bound_ = bind_runtime(library);
   std::string detail;
   if (!frame.missing.empty()) detail = "lacks " + join(frame.missing, ", ");
   if (in_others > 0) {
-    detail += (detail.empty() ? "" : "; ") + count_of(in_others, "name") + " resolved elsewhere";
+    if (!detail.empty()) detail += "; ";
+    detail += count_of(in_others, "name");
+    detail += " resolved elsewhere";
   }
   frames_.send(std::move(frame));
   return detail.empty() ? passed() : wrong(std::move(detail));
@@ -113,7 +116,7 @@ bool CandidateSession::make_context(int device) {
     const CudaStatus freed = {bound_.api.free(nullptr), "cudaFree"};
     return freed.ok() ? passed() : failed(freed);
   });
-  if (made.ok()) contexts_[device] = true;
+  if (made.ok()) contexts_.insert(device);
   return made.ok();
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ class CandidateSession {
   /// context of one device; remembers what failed.
   bool make_context(int device);
   /// Whether the device's context is there.
-  [[nodiscard]] bool has_context(int device) const { return contexts_.count(device) > 0; }
+  [[nodiscard]] bool has_context(int device) const { return contexts_.contains(device); }
 
   /// "load failed", "cudaGetDeviceCount gave 35"; "" while nothing failed.
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
@@ -44,20 +45,19 @@ class CandidateSession {
   MhcOps& ops(int device);
 
  private:
-  StageAnswer find_names();
+  StageAnswer find_names(const Library& library);
   StageAnswer ask_versions();
   StageAnswer ask_devices();
   bool note(const StageAnswer& answer, std::string_view stage);
 
   const StageFrames& frames_;
   const ProbeOrder& order_;
-  std::optional<Library> library_;
   BoundRuntime bound_;
   std::unique_ptr<RuntimeLauncher> launcher_;
   std::unique_ptr<RuntimeMemory> memory_;
   std::map<int, std::unique_ptr<MhcOps>> ops_;
   std::vector<int> devices_;
-  std::map<int, bool> contexts_;
+  std::set<int> contexts_;
   std::string why_not_;
 };
 

@@ -81,7 +81,7 @@ const DriverApi* DriverSession::use() {
 
 int probe_child_main() {
   // The runner is gone: write() says so. What the candidate's process does with it is its own.
-  std::signal(SIGPIPE, SIG_IGN);
+  (void)std::signal(SIGPIPE, SIG_IGN);
   // A process that changed its uid is not dumpable, and pidfd_getfd towards it would be refused for
   // that reason alone.
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -94,7 +94,7 @@ int probe_child_main() {
   if (!results.valid()) return complain("there is no descriptor for results");
   Peer peer(move_away(kProbePeerFd));
   const FrameOut out(results.get());
-  ChildWorld world{.out = out, .order = *order, .peer = peer};
+  ChildWorld world{.out = out, .order = *order, .peer = peer, .driver = {}, .sample = {}};
   if (order->side == ProbeSide::importer) {
     run_importer(world);
   } else {

@@ -16,7 +16,7 @@ constexpr int kUnheard = 3;
 }  // namespace
 
 StageAnswer passed(std::string detail) {
-  return {.outcome = StageOutcome::pass, .code = 0, .detail = std::move(detail)};
+  return {.outcome = StageOutcome::pass, .code = 0, .call = {}, .detail = std::move(detail)};
 }
 
 StageAnswer failed(const CudaStatus& status, std::string detail) {
@@ -27,11 +27,11 @@ StageAnswer failed(const CudaStatus& status, std::string detail) {
 }
 
 StageAnswer wrong(std::string detail) {
-  return {.outcome = StageOutcome::fail, .detail = std::move(detail)};
+  return {.outcome = StageOutcome::fail, .code = {}, .call = {}, .detail = std::move(detail)};
 }
 
 StageAnswer skipped(std::string reason) {
-  return {.outcome = StageOutcome::skipped, .detail = std::move(reason)};
+  return {.outcome = StageOutcome::skipped, .code = {}, .call = {}, .detail = std::move(reason)};
 }
 
 std::string describe(const StageAnswer& answer) {

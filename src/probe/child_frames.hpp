@@ -21,9 +21,9 @@ struct Place {
 /// How a stage ended.
 struct StageAnswer {
   StageOutcome outcome = StageOutcome::pass;
-  std::optional<int> code = {};
-  std::string call = {};
-  std::string detail = {};
+  std::optional<int> code;
+  std::string call;
+  std::string detail;
   [[nodiscard]] bool ok() const { return outcome == StageOutcome::pass; }
 };
 

@@ -31,8 +31,8 @@ struct ChildWorld {
   const FrameOut& out;
   const ProbeOrder& order;
   Peer& peer;
-  DriverSession driver = {};
-  PostSample sample = {};
+  DriverSession driver;
+  PostSample sample;
 };
 
 }  // namespace cudart_doctor

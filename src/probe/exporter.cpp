@@ -137,7 +137,7 @@ class Exporter {
   }
 
   RoundResult round_trips(CandidateSession& session, const StageFrames& frames,
-                          std::pair<Place, std::string> where) {
+                          const std::pair<Place, std::string>& where) {
     const auto& [place, stop] = where;
     std::string reason = stop;
     if (!world_.peer.connected()) {

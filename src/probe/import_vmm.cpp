@@ -40,8 +40,8 @@ StageAnswer look_and_write(const DriverApi& api, DevicePointer address) {
   std::vector<std::uint8_t> seen(kVmmLooked);
   const CudaStatus read = {api.memcpy_dtoh(seen.data(), address, seen.size()), "cuMemcpyDtoH"};
   if (!read.ok()) return failed(read);
-  const bool right = std::all_of(seen.begin(), seen.end(),
-                                 [](std::uint8_t byte) { return byte == kExporterByte; });
+  const bool right =
+      std::ranges::all_of(seen, [](std::uint8_t byte) { return byte == kExporterByte; });
   if (!right) return wrong("what the exporter wrote is not there");
   const CudaStatus written = {api.memset_d8(address, kImporterByte, kVmmLooked), "cuMemsetD8"};
   if (!written.ok()) return failed(written);

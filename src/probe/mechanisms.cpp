@@ -95,8 +95,8 @@ class Mechanisms {
     const CudaStatus read = {api.memcpy_dtoh(seen.data(), memory.address(), seen.size()),
                              "cuMemcpyDtoH"};
     if (!read.ok()) return result_of(failed(read));
-    const bool right = std::all_of(seen.begin(), seen.end(),
-                                   [](std::uint8_t byte) { return byte == kImporterByte; });
+    const bool right =
+        std::ranges::all_of(seen, [](std::uint8_t byte) { return byte == kImporterByte; });
     return result_of(right ? passed() : wrong("what the importer wrote is not there"));
   }
 

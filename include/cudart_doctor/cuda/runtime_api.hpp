@@ -44,7 +44,7 @@ struct RuntimeApi {
                             void*, int*) = nullptr;
   void (*unregister_fat_binary)(void**) = nullptr;
   // Optional: not in every release.
-  void (*register_fat_binary_end)(void**) = nullptr;    ///< From 10.1.
+  void (*register_fat_binary_end)(void**) = nullptr;          ///< From 10.1.
   int (*malloc_async)(void**, std::size_t, void*) = nullptr;  ///< From 11.2.
   int (*free_async)(void*, void*) = nullptr;
 };
