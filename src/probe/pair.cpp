@@ -23,7 +23,7 @@ using std::chrono::steady_clock;
 /// A child that closed its results is leaving; one that does not leave then is lost.
 constexpr milliseconds kLeaving{1000};
 /// For the kernel to take killed children down, then for what they forked.
-constexpr milliseconds kReaping{1300};
+constexpr milliseconds kReaping{900};
 constexpr milliseconds kOrphans{400};
 /// The supervisor wants to see life once a second.
 constexpr milliseconds kHeartbeat{500};
@@ -75,10 +75,12 @@ class Pair {
   void listen();
   void take_news();
   void wait_for_news();
+  void tell();
   std::optional<LostChild> find_lost();
   std::optional<LostChild> find_ended();
   std::optional<LostChild> find_hung();
   ChildStream* most_behind();
+  SteadyTime limit_of(const ChildStream& stream) const;
   bool is_through(std::size_t place) const;
   bool wants_fresh_pair() const;
   void finish();
@@ -90,6 +92,8 @@ class Pair {
   PairOutcome outcome_;
   std::vector<ChildStream> streams_;
   std::optional<LostChild> lost_;
+  SteadyTime told_;
+  std::string step_ = "probe: start";
 };
 
 bool Pair::start_all() {
@@ -159,12 +163,12 @@ void Pair::take_news() {
     // First: what a child wrote before its end is in the pipe then.
     stream.look();
     stream.read_frames([&](const Frame& frame) {
-      if (!accept_frame(frame, request_.order, stream, outcome_)) return false;
-      if (setting_.progress && frame.kind == FrameKind::begin) {
-        setting_.progress("probe: " +
-                          std::string(kStageNames.at(static_cast<std::size_t>(frame.stage.stage))));
+      if (frame.kind == FrameKind::begin) {
+        step_ =
+            "probe: " + std::string(kStageNames.at(static_cast<std::size_t>(frame.stage.stage)));
       }
-      return true;
+      tell();
+      return accept_frame(frame, request_.order, stream, outcome_);
     });
     stream.read_output();
   }
@@ -176,8 +180,7 @@ void Pair::wait_for_news() {
   SteadyTime until = std::min(setting_.end, steady_clock::now() + kHeartbeat);
   for (const ChildStream& stream : streams_) {
     if (stream.ended()) continue;
-    until = std::min(
-        until, (stream.open ? stream.open->since : stream.quiet_since()) + setting_.stage_limit);
+    if (limit_of(stream) > steady_clock::now()) until = std::min(until, limit_of(stream));
     for (const int fd : {stream.results_fd(), stream.output_fd(), stream.handle()}) {
       if (fd >= 0) watched.at(count++) = {fd, POLLIN, 0};
     }
@@ -185,10 +188,13 @@ void Pair::wait_for_news() {
     constexpr milliseconds kLook{10};
     if (stream.handle() < 0) until = std::min(until, steady_clock::now() + kLook);
   }
-  if (::poll(watched.data(), count, std::max(1, milliseconds_until(until))) <= 0 &&
-      setting_.progress) {
-    setting_.progress("probe");
-  }
+  ::poll(watched.data(), count, std::max(1, milliseconds_until(until)));
+  if (steady_clock::now() >= told_ + kHeartbeat) tell();
+}
+
+void Pair::tell() {
+  told_ = steady_clock::now();
+  if (setting_.progress) setting_.progress(step_);
 }
 
 std::optional<LostChild> Pair::find_lost() {
@@ -226,15 +232,18 @@ std::optional<LostChild> Pair::find_hung() {
     if (child == nullptr) return std::nullopt;
     return LostChild{child, Loss::hung, "no answer until the end of the probe's time"};
   }
-  for (const ChildStream& stream : streams_) {
-    const SteadyTime since = stream.open ? stream.open->since : stream.quiet_since();
-    if (stream.ended() || now < since + setting_.stage_limit) continue;
-    ChildStream* const behind = most_behind();
-    // Between two stages a child waits for the other one, which has time left.
-    if (!stream.open && behind != &stream) continue;
-    return LostChild{behind, Loss::hung, "no answer within " + shown(setting_.stage_limit)};
-  }
-  return std::nullopt;
+  // Between two stages a child waits for the other one: alone that is no hang.
+  ChildStream* const behind = most_behind();
+  if (behind == nullptr || now < limit_of(*behind)) return std::nullopt;
+  const bool all_late = std::all_of(streams_.begin(), streams_.end(), [&](const ChildStream& one) {
+    return one.ended() || now >= limit_of(one);
+  });
+  if (!behind->open && !all_late) return std::nullopt;
+  return LostChild{behind, Loss::hung, "no answer within " + shown(setting_.stage_limit)};
+}
+
+SteadyTime Pair::limit_of(const ChildStream& stream) const {
+  return (stream.open ? stream.open->since : stream.quiet_since()) + setting_.stage_limit;
 }
 
 /// Of two that do not answer one waits for the other: the other is the one at the earlier stage.
@@ -283,6 +292,8 @@ void Pair::finish() {
     (stream.side() == ProbeSide::exporter ? outcome_.exporter : outcome_.importer) =
         std::move(result);
   }
+  step_ = "probe: end its processes";
+  tell();
   setting_.descendants->end_all(steady_clock::now() + kOrphans);
 }
 
