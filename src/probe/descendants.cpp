@@ -48,7 +48,7 @@ std::set<std::int64_t> Descendants::children() const {
   return result;
 }
 
-void Descendants::end_all(SteadyTime end) {
+bool Descendants::end_all(SteadyTime end) {
   constexpr useconds_t kPause = 1000;
   while (true) {
     bool any = false;
@@ -59,7 +59,8 @@ void Descendants::end_all(SteadyTime end) {
       ::kill(pid, SIGKILL);
       ::waitpid(pid, nullptr, WNOHANG);
     }
-    if (!any || std::chrono::steady_clock::now() >= end) return;
+    if (!any) return true;
+    if (std::chrono::steady_clock::now() >= end) return false;
     ::usleep(kPause);
   }
 }

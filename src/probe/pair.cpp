@@ -22,9 +22,11 @@ using std::chrono::steady_clock;
 
 /// A child that closed its results is leaving; one that does not leave then is lost.
 constexpr milliseconds kLeaving{1000};
-/// For the kernel to take killed children down, then for what they forked.
-constexpr milliseconds kReaping{900};
-constexpr milliseconds kOrphans{400};
+/// For the kernel to take everything down, and of it for the two children.
+constexpr milliseconds kEnding{1800};
+constexpr milliseconds kReaping{1400};
+/// For the records that the other child has written already.
+constexpr milliseconds kSettling{250};
 /// The supervisor wants to see life once a second.
 constexpr milliseconds kHeartbeat{500};
 
@@ -60,6 +62,7 @@ class Pair {
   PairOutcome run() {
     if (start_all()) {
       listen();
+      if (lost_ && lost_->loss != Loss::hung) settle();
       outcome_.started = !lost_ || lost_->child->spoke;
       for (std::size_t place = 0; place < outcome_.runtimes.size(); ++place) {
         outcome_.runtimes[place].finished = is_through(place);
@@ -83,6 +86,7 @@ class Pair {
   SteadyTime limit_of(const ChildStream& stream) const;
   bool is_through(std::size_t place) const;
   bool wants_fresh_pair() const;
+  void settle();
   void finish();
   void name_loss();
   ChildEnd end_of(const ChildStream& stream) const;
@@ -219,7 +223,7 @@ std::optional<LostChild> Pair::find_ended() {
     if (found && !by_signal) continue;
     found = LostChild{&stream, Loss::ended, describe_status(*stream.status())};
     if (!by_signal) found->reason += " before it was done";
-    if (!stream.fault().empty()) found->reason += "; " + stream.fault();
+    if (!stream.fault().empty()) found->reason = stream.fault();
     if (by_signal) break;
   }
   return found;
@@ -284,17 +288,42 @@ bool Pair::wants_fresh_pair() const {
 void Pair::finish() {
   if (lost_) name_loss();
   for (ChildStream& stream : streams_) stream.kill();
-  const SteadyTime end = steady_clock::now() + kReaping;
+  step_ = "probe: end its processes";
+  const SteadyTime now = steady_clock::now();
   for (ChildStream& stream : streams_) {
-    stream.reap(end);
+    while (!stream.reap(std::min(now + kReaping, steady_clock::now() + kHeartbeat)) &&
+           steady_clock::now() < now + kReaping) {
+      tell();
+    }
     stream.read_output();
     ChildEnd result = end_of(stream);
     (stream.side() == ProbeSide::exporter ? outcome_.exporter : outcome_.importer) =
         std::move(result);
   }
-  step_ = "probe: end its processes";
-  tell();
-  setting_.descendants->end_all(steady_clock::now() + kOrphans);
+  while (
+      !setting_.descendants->end_all(std::min(now + kEnding, steady_clock::now() + kHeartbeat)) &&
+      steady_clock::now() < now + kEnding) {
+    tell();
+  }
+}
+
+/// The other child is in step and through with what came before: its records of that are on their
+/// way. What it says of the stage at which it lost its partner is not waited for.
+void Pair::settle() {
+  const ChildStream& lost = *lost_->child;
+  const SteadyTime end = steady_clock::now() + kSettling;
+  const auto behind = [&](const ChildStream& one) {
+    return &one != &lost && !one.ended() && !one.done && one.place < lost.place;
+  };
+  while (std::any_of(streams_.begin(), streams_.end(), behind) && steady_clock::now() < end) {
+    std::array<pollfd, 2> watched = {};
+    nfds_t count = 0;
+    for (const ChildStream& stream : streams_) {
+      if (behind(stream)) watched.at(count++) = {stream.results_fd(), POLLIN, 0};
+    }
+    ::poll(watched.data(), count, std::max(1, milliseconds_until(end)));
+    take_news();
+  }
 }
 
 void Pair::name_loss() {
