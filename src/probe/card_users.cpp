@@ -22,7 +22,7 @@ NodeUsers find_node_users(const ProcDirectory& proc) {
       continue;
     }
     for (const std::string& name : *names) {
-      const auto target = proc.read_link(folder + "/" + name);
+      const auto target = proc.read_link(std::string(folder).append("/").append(name));
       if (target && is_card_node(*target)) users.by_node[*target].insert(pid);
     }
   }

@@ -65,7 +65,7 @@ bool Descendants::kill_marked() const {
   return any;
 }
 
-void Descendants::end_all(SteadyTime end) {
+bool Descendants::end_all(SteadyTime end) {
   constexpr useconds_t kPause = 1000;
   while (true) {
     bool any = kill_marked();
@@ -76,7 +76,8 @@ void Descendants::end_all(SteadyTime end) {
       ::kill(pid, SIGKILL);
       ::waitpid(pid, nullptr, WNOHANG);
     }
-    if (!any || std::chrono::steady_clock::now() >= end) return;
+    if (!any) return true;
+    if (std::chrono::steady_clock::now() >= end) return false;
     ::usleep(kPause);
   }
 }

@@ -25,8 +25,8 @@ class Descendants {
   ~Descendants();
 
   /// Kills and reaps every child that is new, then what becomes our child by that, until there is
-  /// none or `end` has come.
-  void end_all(SteadyTime end);
+  /// none (true) or `end` has come: a loaded machine needs its time to let a killed process go.
+  bool end_all(SteadyTime end);
 
   /// `variable` ("NAME=VALUE") stands in the environment of every process of the probe: end_all
   /// then finds them by it too. Orphans in another PID namespace never become our children.

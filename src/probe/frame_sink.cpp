@@ -21,9 +21,8 @@ bool add_device(const ProbeDevice& device, std::vector<ProbeDevice>& devices) {
   });
   if (known == devices.end()) {
     devices.push_back(device);
-  } else if (known->image.empty()) {
-    // Told again once a kernel ran; the free memory is what was free before.
-    known->image = device.image;
+  } else {
+    complete_device(device, *known);
   }
   return devices.size() <= kMostDevices;
 }
@@ -91,6 +90,11 @@ bool move_to(const Frame& frame, const ProbeOrder& order, ChildStream& stream,
 }
 
 }  // namespace
+
+void complete_device(const ProbeDevice& later, ProbeDevice& device) {
+  if (device.image.empty()) device.image = later.image;
+  if (device.free_bytes == 0) device.free_bytes = later.free_bytes;
+}
 
 bool accept_frame(const Frame& frame, const ProbeOrder& order, ChildStream& stream,
                   PairOutcome& outcome) {

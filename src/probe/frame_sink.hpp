@@ -13,6 +13,9 @@ namespace cudart_doctor {
 bool accept_frame(const Frame& frame, const ProbeOrder& order, ChildStream& stream,
                   PairOutcome& outcome);
 
+/// A device is told again once a kernel ran on it: takes over what was not known before.
+void complete_device(const ProbeDevice& later, ProbeDevice& device);
+
 /// Adds the open stage of a lost child as one that has begun, or what comes nearest to it.
 void close_lost(ChildStream& stream, std::string_view reason, PairOutcome& outcome);
 

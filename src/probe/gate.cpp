@@ -72,8 +72,8 @@ Result<std::string> read_answer(ChildStream& stream, SteadyTime end,
 /// One try in one view. Errors say why NVML could not be asked.
 Result<ProbeGate> ask_child(const ChildRequest& request, const ProbeRunOptions& options,
                             Descendants& descendants) {
-  constexpr milliseconds kReaping{1300};
-  constexpr milliseconds kOrphans{400};
+  constexpr milliseconds kReaping{900};
+  constexpr milliseconds kOrphans{900};
   auto child = start_child(request);
   if (!child) return tl::unexpected(child.error());
   if (child->failure) {

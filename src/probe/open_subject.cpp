@@ -19,9 +19,9 @@ constexpr int kReadFlags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
 /// Plain hexadecimal, without the padding of maps.
 std::string map_file_name(const ProbeSubject& subject) {
   std::array<char, 64> text = {};
-  std::snprintf(text.data(), text.size(), "map_files/%llx-%llx",
-                static_cast<unsigned long long>(subject.map_lo),
-                static_cast<unsigned long long>(subject.map_hi));
+  (void)std::snprintf(text.data(), text.size(), "map_files/%llx-%llx",
+                      static_cast<unsigned long long>(subject.map_lo),
+                      static_cast<unsigned long long>(subject.map_hi));
   return text.data();
 }
 

@@ -22,9 +22,11 @@ using std::chrono::steady_clock;
 
 /// A child that closed its results is leaving; one that does not leave then is lost.
 constexpr milliseconds kLeaving{1000};
-/// For the kernel to take killed children down, then for what they forked.
-constexpr milliseconds kReaping{1300};
-constexpr milliseconds kOrphans{400};
+/// For the kernel to take everything down, and of it for the two children.
+constexpr milliseconds kEnding{1800};
+constexpr milliseconds kReaping{1400};
+/// For the records that the other child has written already.
+constexpr milliseconds kSettling{250};
 /// The supervisor wants to see life once a second.
 constexpr milliseconds kHeartbeat{500};
 
@@ -60,6 +62,7 @@ class Pair {
   PairOutcome run() {
     if (start_all()) {
       listen();
+      if (lost_ && lost_->loss != Loss::hung) settle();
       outcome_.started = !lost_ || lost_->child->spoke;
       for (std::size_t place = 0; place < outcome_.runtimes.size(); ++place) {
         outcome_.runtimes[place].finished = is_through(place);
@@ -75,12 +78,15 @@ class Pair {
   void listen();
   void take_news();
   void wait_for_news();
+  void tell();
   std::optional<LostChild> find_lost();
   std::optional<LostChild> find_ended();
   std::optional<LostChild> find_hung();
   ChildStream* most_behind();
+  SteadyTime limit_of(const ChildStream& stream) const;
   bool is_through(std::size_t place) const;
   bool wants_fresh_pair() const;
+  void settle();
   void finish();
   void name_loss();
   ChildEnd end_of(const ChildStream& stream) const;
@@ -90,6 +96,8 @@ class Pair {
   PairOutcome outcome_;
   std::vector<ChildStream> streams_;
   std::optional<LostChild> lost_;
+  SteadyTime told_;
+  std::string step_ = "probe: start";
 };
 
 bool Pair::start_all() {
@@ -161,12 +169,12 @@ void Pair::take_news() {
     // First: what a child wrote before its end is in the pipe then.
     stream.look();
     stream.read_frames([&](const Frame& frame) {
-      if (!accept_frame(frame, request_.order, stream, outcome_)) return false;
-      if (setting_.progress && frame.kind == FrameKind::begin) {
-        setting_.progress("probe: " +
-                          std::string(kStageNames.at(static_cast<std::size_t>(frame.stage.stage))));
+      if (frame.kind == FrameKind::begin) {
+        step_ =
+            "probe: " + std::string(kStageNames.at(static_cast<std::size_t>(frame.stage.stage)));
       }
-      return true;
+      tell();
+      return accept_frame(frame, request_.order, stream, outcome_);
     });
     stream.read_output();
   }
@@ -178,8 +186,7 @@ void Pair::wait_for_news() {
   SteadyTime until = std::min(setting_.end, steady_clock::now() + kHeartbeat);
   for (const ChildStream& stream : streams_) {
     if (stream.ended()) continue;
-    until = std::min(
-        until, (stream.open ? stream.open->since : stream.quiet_since()) + setting_.stage_limit);
+    if (limit_of(stream) > steady_clock::now()) until = std::min(until, limit_of(stream));
     for (const int fd : {stream.results_fd(), stream.output_fd(), stream.handle()}) {
       if (fd >= 0) watched.at(count++) = {fd, POLLIN, 0};
     }
@@ -187,10 +194,13 @@ void Pair::wait_for_news() {
     constexpr milliseconds kLook{10};
     if (stream.handle() < 0) until = std::min(until, steady_clock::now() + kLook);
   }
-  if (::poll(watched.data(), count, std::max(1, milliseconds_until(until))) <= 0 &&
-      setting_.progress) {
-    setting_.progress("probe");
-  }
+  ::poll(watched.data(), count, std::max(1, milliseconds_until(until)));
+  if (steady_clock::now() >= told_ + kHeartbeat) tell();
+}
+
+void Pair::tell() {
+  told_ = steady_clock::now();
+  if (setting_.progress) setting_.progress(step_);
 }
 
 std::optional<LostChild> Pair::find_lost() {
@@ -215,7 +225,7 @@ std::optional<LostChild> Pair::find_ended() {
     if (found && !by_signal) continue;
     found = LostChild{&stream, Loss::ended, describe_status(*stream.status())};
     if (!by_signal) found->reason += " before it was done";
-    if (!stream.fault().empty()) found->reason += "; " + stream.fault();
+    if (!stream.fault().empty()) found->reason = stream.fault();
     if (by_signal) break;
   }
   return found;
@@ -228,15 +238,18 @@ std::optional<LostChild> Pair::find_hung() {
     if (child == nullptr) return std::nullopt;
     return LostChild{child, Loss::hung, "no answer until the end of the probe's time"};
   }
-  for (const ChildStream& stream : streams_) {
-    const SteadyTime since = stream.open ? stream.open->since : stream.quiet_since();
-    if (stream.ended() || now < since + setting_.stage_limit) continue;
-    ChildStream* const behind = most_behind();
-    // Between two stages a child waits for the other one, which has time left.
-    if (!stream.open && behind != &stream) continue;
-    return LostChild{behind, Loss::hung, "no answer within " + shown(setting_.stage_limit)};
-  }
-  return std::nullopt;
+  // Between two stages a child waits for the other one: alone that is no hang.
+  ChildStream* const behind = most_behind();
+  if (behind == nullptr || now < limit_of(*behind)) return std::nullopt;
+  const bool all_late = std::all_of(streams_.begin(), streams_.end(), [&](const ChildStream& one) {
+    return one.ended() || now >= limit_of(one);
+  });
+  if (!behind->open && !all_late) return std::nullopt;
+  return LostChild{behind, Loss::hung, "no answer within " + shown(setting_.stage_limit)};
+}
+
+SteadyTime Pair::limit_of(const ChildStream& stream) const {
+  return (stream.open ? stream.open->since : stream.quiet_since()) + setting_.stage_limit;
 }
 
 /// Of two that do not answer one waits for the other: the other is the one at the earlier stage.
@@ -277,15 +290,42 @@ bool Pair::wants_fresh_pair() const {
 void Pair::finish() {
   if (lost_) name_loss();
   for (ChildStream& stream : streams_) stream.kill();
-  const SteadyTime end = steady_clock::now() + kReaping;
+  step_ = "probe: end its processes";
+  const SteadyTime now = steady_clock::now();
   for (ChildStream& stream : streams_) {
-    stream.reap(end);
+    while (!stream.reap(std::min(now + kReaping, steady_clock::now() + kHeartbeat)) &&
+           steady_clock::now() < now + kReaping) {
+      tell();
+    }
     stream.read_output();
     ChildEnd result = end_of(stream);
     (stream.side() == ProbeSide::exporter ? outcome_.exporter : outcome_.importer) =
         std::move(result);
   }
-  setting_.descendants->end_all(steady_clock::now() + kOrphans);
+  while (
+      !setting_.descendants->end_all(std::min(now + kEnding, steady_clock::now() + kHeartbeat)) &&
+      steady_clock::now() < now + kEnding) {
+    tell();
+  }
+}
+
+/// The other child is in step and through with what came before: its records of that are on their
+/// way. What it says of the stage at which it lost its partner is not waited for.
+void Pair::settle() {
+  const ChildStream& lost = *lost_->child;
+  const SteadyTime end = steady_clock::now() + kSettling;
+  const auto behind = [&](const ChildStream& one) {
+    return &one != &lost && !one.ended() && !one.done && one.place < lost.place;
+  };
+  while (std::any_of(streams_.begin(), streams_.end(), behind) && steady_clock::now() < end) {
+    std::array<pollfd, 2> watched = {};
+    nfds_t count = 0;
+    for (const ChildStream& stream : streams_) {
+      if (behind(stream)) watched.at(count++) = {stream.results_fd(), POLLIN, 0};
+    }
+    ::poll(watched.data(), count, std::max(1, milliseconds_until(end)));
+    take_news();
+  }
 }
 
 void Pair::name_loss() {

@@ -15,6 +15,7 @@
 #include "cudart_doctor/sys/proc_root.hpp"
 #include "descendants.hpp"
 #include "differences.hpp"
+#include "frame_sink.hpp"
 #include "open_subject.hpp"
 #include "pair.hpp"
 #include "rights.hpp"
@@ -288,8 +289,8 @@ void ProbeRun::keep_common(const PairOutcome& outcome) {
                                     [&](auto& one) { return one.ordinal == device.ordinal; });
     if (known == facts_.devices.end()) {
       facts_.devices.push_back(device);
-    } else if (known->image.empty()) {
-      known->image = device.image;
+    } else {
+      complete_device(device, *known);
     }
   }
   facts_.mechanisms.insert(facts_.mechanisms.end(), outcome.mechanisms.begin(),
@@ -334,6 +335,7 @@ void ProbeRun::add_difference(std::string text) {
 /// What was run first, in that order; then the rest in the plan's.
 void ProbeRun::order_as_run() {
   std::vector<ProbedRuntime> ordered;
+  ordered.reserve(facts_.runtimes.size());
   for (const std::size_t subject : ran_) ordered.push_back(std::move(facts_.runtimes[subject]));
   for (std::size_t i = 0; i < facts_.runtimes.size(); ++i) {
     if (std::find(ran_.begin(), ran_.end(), i) == ran_.end()) {

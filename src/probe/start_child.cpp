@@ -70,7 +70,9 @@ bool place_descriptors(std::vector<Placed>& placed, std::span<int* const> kept) 
     if (one.from < 0) return false;
   }
   for (int* const fd : kept) {
-    if (*fd >= 0 && (*fd = ::fcntl(*fd, F_DUPFD_CLOEXEC, above)) < 0) return false;
+    if (*fd < 0) continue;
+    *fd = ::fcntl(*fd, F_DUPFD_CLOEXEC, above);
+    if (*fd < 0) return false;
   }
   close_on_exec_from(STDERR_FILENO + 1);
   return std::all_of(placed.begin(), placed.end(),
@@ -79,7 +81,7 @@ bool place_descriptors(std::vector<Placed>& placed, std::span<int* const> kept) 
 
 /// The doctor's own settings are no part of the target's view.
 void reset_process() {
-  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  for (int signal = 1; signal < NSIG; ++signal) (void)::signal(signal, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

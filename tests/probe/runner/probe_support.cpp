@@ -16,9 +16,6 @@ namespace probe {
 
 using namespace cudart_doctor;
 
-namespace {
-
-/// PIDs whose environment holds this test program's mark: also those of forked daemons.
 std::vector<std::int64_t> marked_processes() {
   const std::string mark = "PROBE_TEST=" + std::to_string(::getpid());
   std::vector<std::int64_t> found;
@@ -29,8 +26,6 @@ std::vector<std::int64_t> marked_processes() {
   }
   return found;
 }
-
-}  // namespace
 
 ProbeSubject subject_at(const std::string& path) {
   ProbeSubject subject;

@@ -74,6 +74,12 @@ TEST_CASE("the deadline holds for the whole probe, and what it cost is said") {
   CHECK(facts.runtimes[2].skipped == "no time left");
 }
 
+TEST_CASE("a library that prints for ever does not outlast a stage") {
+  const auto facts =
+      probe::run(single_plan("exporter:0:load=print-for-ever"), stage_limit(milliseconds(400)));
+  CHECK(facts.runtimes[0].exporter.kind == ChildEndKind::timed_out);
+}
+
 TEST_CASE("a supervisor is told of life at least once a second") {
   auto options = stage_limit(milliseconds(1500));
   auto last = steady_clock::now();
@@ -82,6 +88,11 @@ TEST_CASE("a supervisor is told of life at least once a second") {
     longest = std::max(longest, steady_clock::now() - last);
     last = steady_clock::now();
   };
-  static_cast<void>(probe::run(single_plan("exporter:0:load=hang"), options));
+  SECTION("nothing comes") {
+    static_cast<void>(probe::run(single_plan("exporter:0:load=hang"), options));
+  }
+  SECTION("only output comes") {
+    static_cast<void>(probe::run(single_plan("exporter:0:load=print-for-ever"), options));
+  }
   CHECK(longest < std::chrono::seconds(1));
 }

@@ -187,6 +187,7 @@ class ScriptedChild {
     if (action == "exit-1") ::_exit(1);
     if (action == "daemon") start_daemon();
     if (action == "print") print_much();
+    while (action == "print-for-ever") print_much();
     if (action == "malformed") static_cast<void>(write_all(kProbeResultFd, kMalformed));
     if (action == "foreign") {
       runtime_ = kNobody;

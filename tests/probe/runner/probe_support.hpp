@@ -1,6 +1,7 @@
 // Helpers of the probe's tests: plans for the scripted child, and what is left behind.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,8 @@ cudart_doctor::ProbeRunOptions options();
 cudart_doctor::ProbeFacts run(const cudart_doctor::ProbePlan& plan,
                               const cudart_doctor::ProbeRunOptions& options);
 
+/// PIDs of what has the mark of this test program's plans: also of forked daemons.
+std::vector<std::int64_t> marked_processes();
 /// Waits at most 5 s for what the kernel ends by itself; true once no marked process is left.
 bool all_marked_end();
 
