@@ -45,6 +45,14 @@ struct ProbeIdentity {
   std::optional<std::uint32_t> uid;
   std::optional<std::uint32_t> gid;
   bool enter_mount_namespace = false;
+  /// Its start time (field 22 of stat): a reused PID is refused; nothing: not compared.
+  std::optional<std::uint64_t> start_ticks;
+};
+
+/// The libcuda that the target maps.
+struct MappedDriver {
+  FileKey key;
+  std::string path;
 };
 
 struct ProbePlan {
@@ -54,6 +62,7 @@ struct ProbePlan {
   std::vector<std::string> bound_names;
   std::vector<int> devices;
   bool all_pairs = true;
+  std::optional<MappedDriver> target_driver;  ///< Another one in the children is a difference.
 };
 
 /// `report` is of the same snapshot, judged without a probe.

@@ -82,13 +82,15 @@ struct ProbedRuntime {
   bool look_alike = false;      ///< Asked for symbols only.
   bool alone = false;           ///< In a pair of its own (repeated after a failure, or at once).
   std::string skipped;          ///< Why nothing was run ("exists only in memory"); "" when run.
-  std::string opened_by;        ///< "map_files", "root_path": how the file was reached.
+  std::string opened_by;        ///< "map_files", "root_path", "path": how the file was reached.
   std::vector<StageResult> stages;
   std::optional<int> runtime_version;  ///< 12080
   std::optional<int> driver_version;   ///< 13000; 0: no driver that can be used.
   std::vector<std::string> missing;    ///< Bound names that the object lacks, bind order.
   /// Bound names that resolve elsewhere: "cudaMalloc in /opt/hook.so".
   std::vector<std::string> elsewhere;
+  /// How the pair that served it ended. not_started as well where it had been served and a later
+  /// candidate ended the pair: that end is not on its account.
   ChildEnd exporter;
   ChildEnd importer;
 };

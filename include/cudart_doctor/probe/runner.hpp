@@ -28,9 +28,10 @@ struct ProbeRunOptions {
 /// uninterruptible sleep (then ChildEndKind::left names it).
 ProbeFacts run_probe(const ProbePlan& plan, const ProbeRunOptions& options);
 
-/// Asks NVML in a child of its own, and /proc, who uses the cards. Never a CUDA call. At most 5 s.
-/// `identity` as for the probe: the children see the same devices.
-ProbeGate look_at_cards(const ProbeIdentity& identity, const ProbeRunOptions& options);
+/// Asks NVML in a child of its own, and /proc, who uses the cards. Never a CUDA call. At most 5 s,
+/// or options.deadline where that is shorter. Identity and environment of the plan are those of
+/// the probe: its children see the same devices, and MPS is looked for where they would.
+ProbeGate look_at_cards(const ProbePlan& plan, const ProbeRunOptions& options);
 
 /// The children's side; main() calls them before anything else when argv[1] is the hidden argument.
 int probe_child_main();

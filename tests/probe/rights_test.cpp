@@ -1,0 +1,290 @@
+// The children have the target's rights and view, by what they say of themselves; needs root to
+// become somebody else.
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "cudart_doctor/formats/proc_text.hpp"
+#include "cudart_doctor/probe/runner.hpp"
+#include "cudart_doctor/sys/supervise.hpp"
+#include "live/live_support.hpp"
+#include "probe_support.hpp"
+#include "support/catch.hpp"
+
+using namespace cudart_doctor;
+using live::Scratch;
+using live::Victim;
+using probe::options;
+using probe::passed;
+using probe::single_plan;
+
+namespace {
+
+constexpr unsigned kNobody = 65534;
+
+void need_root() {
+  if (::geteuid() != 0) live::skip_program("needs root: changes users and mounts");
+}
+
+void become_nobody() {
+  const std::array<gid_t, 2> groups = {100, 200};
+  if (::setgroups(groups.size(), groups.data()) != 0 || ::setgid(kNobody) != 0 ||
+      ::setuid(kNobody) != 0) {
+    ::_exit(126);
+  }
+}
+
+/// Root with CAP_CHOWN and CAP_KILL only, and no way to more.
+void become_weak_root() {
+  for (unsigned one = 0; ::prctl(PR_CAPBSET_READ, one, 0, 0, 0) >= 0; ++one) {
+    if (one != CAP_CHOWN && one != CAP_KILL) ::prctl(PR_CAPBSET_DROP, one, 0, 0, 0);
+  }
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> sets = {};
+  sets[0].permitted = sets[0].effective = (1U << CAP_CHOWN) | (1U << CAP_KILL);
+  if (::syscall(SYS_capset, &header, sets.data()) != 0) ::_exit(126);
+}
+
+/// A plan whose children take the victim's rights and tell of `report`.
+ProbePlan plan_as(const Victim& victim, std::string_view report) {
+  ProbePlan plan = single_plan("");
+  plan.identity.pid = victim.pid();
+  plan.environment.emplace_back("REPORT", std::string(report));
+  return plan;
+}
+
+/// The line of a status text.
+std::string line_of(const std::string& status, const std::string& key) {
+  const std::size_t begin = status.find("\n" + key + ":");
+  if (begin == std::string::npos) return "no line " + key;
+  const std::size_t value = begin + key.size() + 3;
+  std::string line = status.substr(value, status.find('\n', value) - value);
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return line;
+}
+
+bool tells_of(const std::vector<std::string>& differences, std::string_view text) {
+  return std::any_of(differences.begin(), differences.end(),
+                     [&](const std::string& one) { return one.find(text) != std::string::npos; });
+}
+
+/// In a mount namespace of its own, with a tmpfs that nobody else sees.
+void hide_files_at(const std::string& place) {
+  if (::unshare(CLONE_NEWNS) != 0 ||
+      ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("toys", place.c_str(), "tmpfs", 0, "mode=755") != 0) {
+    ::_exit(126);
+  }
+  live::write_text(place + "/inside", "seen");
+  live::copy_file(live::toy("toy_cudart12"), place + "/libcudart.so.12");
+}
+
+}  // namespace
+
+TEST_CASE("the children have the target's user, groups and no capability more") {
+  need_root();
+  Victim victim(become_nobody);
+  const auto facts = probe::run(plan_as(victim, "/proc/self/status"), options());
+  const auto status = probe::reported(facts);
+  CHECK(passed(facts.runtimes[0]));
+  CHECK(line_of(status, "Uid") == "65534\t65534\t65534\t65534");
+  CHECK(line_of(status, "Gid") == "65534\t65534\t65534\t65534");
+  CHECK(line_of(status, "Groups") == "100 200");
+  CHECK(line_of(status, "CapPrm") == "0000000000000000");
+  CHECK(line_of(status, "CapEff") == "0000000000000000");
+  CHECK(line_of(status, "NoNewPrivs") == "1");
+}
+
+TEST_CASE("a root target with few capabilities has children with as few") {
+  need_root();
+  Victim victim(become_weak_root);
+  const auto status = probe::reported(probe::run(plan_as(victim, "/proc/self/status"), options()));
+  CHECK(line_of(status, "Uid") == "0\t0\t0\t0");
+  CHECK(line_of(status, "CapPrm") == "0000000000000021");
+  CHECK(line_of(status, "CapEff") == "0000000000000021");
+  CHECK(line_of(status, "CapBnd") == "0000000000000021");
+  CHECK(line_of(status, "CapAmb") == "0000000000000000");
+}
+
+TEST_CASE("root in another user namespace has no capability here") {
+  need_root();
+  Victim victim([] {
+    if (::unshare(CLONE_NEWUSER) != 0) ::_exit(126);
+  });
+  const auto facts = probe::run(plan_as(victim, "/proc/self/status"), options());
+  CHECK(line_of(probe::reported(facts), "CapPrm") == "0000000000000000");
+  CHECK(tells_of(facts.differences, "user namespace"));
+}
+
+TEST_CASE("of real and effective user the children have the one that is not root") {
+  need_root();
+  Victim victim([] {
+    if (::setresuid(0, kNobody, 0) != 0) ::_exit(126);
+  });
+  const auto status = probe::reported(probe::run(plan_as(victim, "/proc/self/status"), options()));
+  CHECK(line_of(status, "Uid") == "65534\t65534\t65534\t65534");
+}
+
+TEST_CASE("the children end with their parent although their ids changed") {
+  need_root();
+  Victim victim(become_nobody);
+  // The worker is killed at its deadline while a child hangs.
+  auto plan = plan_as(victim, "");
+  plan.environment[0].second = "exporter:0:load=hang";
+  SuperviseOptions limits;
+  limits.deadline = std::chrono::milliseconds(1500);
+  const auto result = run_supervised(limits, [&](Progress&) {
+    static_cast<void>(run_probe(plan, options()));
+    return WorkResult{};
+  });
+  CHECK_FALSE(result);
+  // run_supervised waited for the worker; the kernel signals its children before that.
+  CHECK(probe::all_marked_end());
+}
+
+TEST_CASE("the target's mount namespace is entered") {
+  need_root();
+  Scratch scratch;
+  const auto place = scratch.path("inside");
+  std::filesystem::create_directory(place);
+  Victim victim([&] { hide_files_at(place); });
+  auto plan = plan_as(victim, place + "/inside");
+  plan.identity.enter_mount_namespace = true;
+  plan.subjects[0].path = place + "/libcudart.so.12";
+  plan.subjects[0].key = {};
+  const auto facts = probe::run(plan, options());
+  CHECK(probe::reported(facts) == "seen");
+  CHECK(facts.runtimes[0].opened_by == "root_path");
+  CHECK_FALSE(tells_of(facts.differences, "mnt namespace"));
+}
+
+TEST_CASE("a mount namespace that is not entered is a difference") {
+  need_root();
+  Scratch scratch;
+  std::filesystem::create_directory(scratch.path("inside"));
+  Victim victim([&] { hide_files_at(scratch.path("inside")); });
+  const auto facts = probe::run(plan_as(victim, ""), options());
+  CHECK(passed(facts.runtimes[0]));
+  CHECK(tells_of(facts.differences, "mnt namespace"));
+}
+
+TEST_CASE("where the target's root has no C library the children run in the doctor's view") {
+  need_root();
+  Scratch scratch;
+  const auto root = scratch.path("root");
+  for (const char* folder : {"/proc", "/old"}) {
+    std::filesystem::create_directories(root + folder);
+  }
+  // Nothing but a program that needs no loader can be executed below that root.
+  Victim victim;
+  const pid_t chrooted = ::fork();
+  if (chrooted == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::chroot(root.c_str()) != 0 || ::chdir("/") != 0) ::_exit(126);
+    while (true) ::pause();
+  }
+  const std::string link = "/proc/" + std::to_string(chrooted) + "/root";
+  while (std::filesystem::read_symlink(link) != root) ::sched_yield();
+  live::copy_file(live::toy("toy_cudart12"), root + "/libcudart.so.12");
+  auto plan = single_plan("");
+  plan.identity.pid = chrooted;
+  plan.identity.enter_mount_namespace = true;
+  plan.subjects[0].path = "/libcudart.so.12";
+  plan.subjects[0].key = {};
+  const auto facts = probe::run(plan, options());
+  ::kill(chrooted, SIGKILL);
+  ::waitpid(chrooted, nullptr, 0);
+  CHECK(passed(facts.runtimes[0]));
+  CHECK(tells_of(facts.differences, "not entered: execveat: No such file or directory"));
+}
+
+TEST_CASE("a deleted file is opened through the mapping") {
+  need_root();
+  Scratch scratch;
+  const auto path = scratch.copy_toy("toy_cudart12", "libcudart.so.12");
+  Victim victim;
+  REQUIRE(victim.tell("dlopen", path) == "ready");
+  auto plan = plan_as(victim, "");
+  plan.subjects = {probe::subject_at(path)};
+  const auto maps = parse_maps(live::read_text("/proc/" + std::to_string(victim.pid()) + "/maps"));
+  for (const Mapping& row : maps->rows) {
+    if (maps->path(row) != path || plan.subjects[0].map_hi != 0) continue;
+    plan.subjects[0].map_lo = row.lo;
+    plan.subjects[0].map_hi = row.hi;
+  }
+  REQUIRE(::unlink(path.c_str()) == 0);
+  const auto facts = probe::run(plan, options());
+  CHECK(facts.runtimes[0].opened_by == "map_files");
+  CHECK(passed(facts.runtimes[0]));
+}
+
+TEST_CASE("a deleted file that cannot be reached is skipped with what it would need") {
+  need_root();
+  Scratch scratch;
+  const auto path = scratch.copy_toy("toy_cudart12", "libcudart.so.12");
+  auto result = run_supervised({}, [&](Progress&) {
+    become_nobody();
+    Victim victim;
+    victim.tell("dlopen", path);
+    auto plan = plan_as(victim, "");
+    plan.subjects = {probe::subject_at(path)};
+    const auto maps =
+        parse_maps(live::read_text("/proc/" + std::to_string(victim.pid()) + "/maps"));
+    for (const Mapping& row : maps->rows) {
+      if (maps->path(row) != path) continue;
+      plan.subjects[0].map_lo = row.lo;
+      plan.subjects[0].map_hi = row.hi;
+    }
+    ::unlink(path.c_str());
+    WorkResult work;
+    work.output = run_probe(plan, options()).runtimes[0].skipped;
+    return work;
+  });
+  REQUIRE(result);
+  CHECK_THAT(result->output, ContainsSubstring("CAP_CHECKPOINT_RESTORE"));
+  CHECK_THAT(result->output, ContainsSubstring("No such file"));
+}
+
+TEST_CASE("a user without any right probes a process of his own") {
+  need_root();
+  auto result = run_supervised({}, [&](Progress&) {
+    become_nobody();
+    Victim victim;
+    auto plan = plan_as(victim, "/proc/self/status");
+    plan.identity.enter_mount_namespace = true;
+    const auto facts = run_probe(plan, options());
+    WorkResult work;
+    work.code = passed(facts.runtimes[0]) ? 0 : 1;
+    for (const auto& one : facts.differences) work.output += one + "\n";
+    return work;
+  });
+  REQUIRE(result);
+  CHECK(result->code == 0);
+  CHECK_THAT(result->output, ContainsSubstring("not entered: setns: Operation not permitted"));
+}
+
+TEST_CASE("another user's process is not probed without the right to") {
+  need_root();
+  Victim victim;
+  auto result = run_supervised({}, [&](Progress&) {
+    become_nobody();
+    auto plan = plan_as(victim, "");
+    WorkResult work;
+    const auto facts = run_probe(plan, options());
+    for (const auto& stage : facts.runtimes[0].stages) work.output += stage.detail + "\n";
+    return work;
+  });
+  REQUIRE(result);
+  CHECK_THAT(result->output, ContainsSubstring("needs the same user, or CAP_SYS_PTRACE"));
+}
