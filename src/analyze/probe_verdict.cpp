@@ -240,7 +240,10 @@ MechanismVerdict mechanism_verdict(const Report& report, const Need& need,
   StageOutcome outcome = tried == nullptr ? StageOutcome::skipped : tried->outcome;
   const bool legacy =
       need.mechanism == Mechanism::legacy_memory || need.mechanism == Mechanism::event;
-  if (legacy && runtime != nullptr) outcome = legacy_outcome(*runtime, need.mechanism);
+  if (legacy && runtime != nullptr) {
+    const StageOutcome own = legacy_outcome(*runtime, need.mechanism);
+    if (own != StageOutcome::skipped) outcome = own;
+  }
   if (outcome == StageOutcome::skipped) {
     if (tried != nullptr && !tried->detail.empty()) verdict.reason = told(tried->detail);
     return verdict;

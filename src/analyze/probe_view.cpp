@@ -164,9 +164,9 @@ const MechanismResult* find_mechanism(const ProbeFacts& probe, Mechanism mechani
 }
 
 const std::string* probe_variable(const Snapshot& snapshot, std::string_view name) {
-  if (const auto& environment = snapshot.probe.environment; !environment.empty()) {
-    const auto found = environment.find(std::string(name));
-    return found == environment.end() ? nullptr : &found->second;
+  const auto& children = snapshot.probe.environment;
+  if (const auto found = children.find(std::string(name)); found != children.end()) {
+    return &found->second;
   }
   const Environment* environment = snapshot.environment.get();
   return environment == nullptr ? nullptr : environment->find(name);

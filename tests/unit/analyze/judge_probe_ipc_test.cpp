@@ -201,6 +201,9 @@ TEST_CASE("IP01 cites the probe's own attempt, and yields where such memory can 
               attempt(Mechanism::legacy_on_pool, StageOutcome::pass, 0, ""), "warning"},
              {"the memory could not be made",
               attempt(Mechanism::legacy_on_vmm, StageOutcome::fail, 2, "cuMemCreate"), "warning"},
+             {"cards do not reach each other: another matter",
+              between_cards(Stage::ipc_import, 217).env(kVariable, "expandable_segments:True"),
+              "warning"},
              {"the round trip failed",
               failing(Stage::ipc_import, 1).env(kVariable, "expandable_segments:True"), "absent"}});
   CHECK(says(find_finding(refused.judge(), "IP01"), "was refused, 1 (cudaErrorInvalidValue)"));
@@ -261,6 +264,7 @@ TEST_CASE("IP07: a process that opens its own handle, and a handle of another no
                 snapshot.host.no_ipc_sign = "WSL2";
               }),
               "absent"},
+             {"the same inner PID in another namespace", beside({.inner = 1}), "absent"},
              {"another process", beside({.pid_namespace = 1}), "absent"}});
 }
 

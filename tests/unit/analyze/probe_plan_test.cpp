@@ -66,6 +66,15 @@ TEST_CASE("the runtime that the headline's rule takes is probed first") {
   CHECK_FALSE(plan.subjects[1].selected);
 }
 
+TEST_CASE("nothing is selected where the headline's rule ends nowhere") {
+  const Report report =
+      make_report(World().library(kReal12, runtime12()).snapshot(),
+                  {.fail_on = Severity::error, .policy = "dlopen:libcudart.so.13"});
+  const ProbePlan plan = plan_probe(report, {});
+  REQUIRE(plan.subjects.size() == 1);
+  CHECK_FALSE(plan.subjects[0].selected);
+}
+
 TEST_CASE("a runtime that is only on disk is probed where the headline's rule ends there") {
   const World world = World()
                           .library(kReal12, runtime12())
