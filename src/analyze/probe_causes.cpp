@@ -299,7 +299,8 @@ std::string failure_sentence(const Observations& seen, const ProbeFailure& failu
   if (stage.outcome == StageOutcome::begun) {
     text = stage.call.empty() ? "Never ended" : told(stage.call) + " never ended";
   } else if (stage.code) {
-    text = (stage.call.empty() ? "A call" : told(stage.call)) + " gave " + shown_code(*stage.code);
+    text = (stage.call.empty() ? "A call" : told(stage.call)) + " gave " +
+           shown_code(*stage.code, stage.call);
   } else {
     text = stage.call.empty() ? "Failed" : told(stage.call) + " failed";
   }

@@ -91,7 +91,8 @@ std::string failed_at(const StageResult& stage) {
   if (!stage.code) {
     return where + " failed" + (stage.detail.empty() ? "" : ": " + told(stage.detail));
   }
-  return (stage.call.empty() ? where : told(stage.call)) + " gave " + shown_code(*stage.code);
+  return (stage.call.empty() ? where : told(stage.call)) + " gave " +
+         shown_code(*stage.code, stage.call);
 }
 
 ProbeVerdict failed(const Observations& seen, const Report& report, const ProbeFailure& failure) {
@@ -213,7 +214,7 @@ constexpr std::array<Need, 6> kNeeds{{
 std::string refusal_of(const MechanismResult& result) {
   const std::string call = result.call.empty() ? std::string() : told(result.call) + " gave ";
   if (result.error && *result.error != 0) return call + errno_name(*result.error);
-  if (result.code && *result.code != 0) return call + shown_code(*result.code);
+  if (result.code && *result.code != 0) return call + shown_code(*result.code, result.call);
   if (!result.detail.empty()) return told(result.detail);
   return result.outcome == StageOutcome::begun ? "never ended" : "failed";
 }

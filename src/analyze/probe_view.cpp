@@ -80,8 +80,8 @@ std::string told(std::string_view text) {
   return escape_foreign(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
 }
 
-std::string shown_code(int code) {
-  const std::string_view name = cuda_runtime_code_name(code);
+std::string shown_code(int code, std::string_view call) {
+  const std::string_view name = cuda_code_name(code, call);
   return std::to_string(code) + (name.empty() ? std::string() : " (" + std::string(name) + ")");
 }
 

@@ -28,8 +28,9 @@ std::string_view mechanism_name(Mechanism mechanism);
 /// What a child, the system or a file said, made printable and cut to the length of a sentence.
 std::string told(std::string_view text);
 
-/// "35 (cudaErrorInsufficientDriver)"
-std::string shown_code(int code);
+/// "35 (cudaErrorInsufficientDriver)"; a call of the driver's ("cuMemCreate") has the driver's
+/// names.
+std::string shown_code(int code, std::string_view call = {});
 /// "EPERM"; "errno 77" for one that is not known here.
 std::string errno_name(int error);
 /// "libcudart.so.12 12.8": the file's name and the version that the candidate carries.

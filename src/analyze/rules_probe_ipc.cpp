@@ -28,7 +28,7 @@ std::string what_failed(const StageResult& stage) {
   }
   if (stage.code) {
     return (stage.call.empty() ? std::string(stage_name(stage.stage)) : told(stage.call)) +
-           " gave " + shown_code(*stage.code);
+           " gave " + shown_code(*stage.code, stage.call);
   }
   return "the data was wrong in " + std::string(stage_name(stage.stage));
 }
@@ -85,7 +85,8 @@ std::vector<Finding> judge_mechanisms(const Observations& seen, const ProbeFailu
     std::string what =
         tried->outcome == StageOutcome::begun ? "it never ended" : "the data was wrong";
     if (tried->code) {
-      what = (tried->call.empty() ? "it" : told(tried->call)) + " gave " + shown_code(*tried->code);
+      what = (tried->call.empty() ? "it" : told(tried->call)) + " gave " +
+             shown_code(*tried->code, tried->call);
     }
     const bool socket = mechanism == Mechanism::vmm_socket;
     // The same memory by the same calls: only the way of the descriptor differs.

@@ -21,7 +21,8 @@ std::string result_of(const ProbeFacts& probe, Stage stage, int device) {
   for (const ProbedRuntime& runtime : probe.runtimes) {
     for (const StageResult& result : runtime.stages) {
       if (result.stage != stage || result.device != device) continue;
-      if (is_failed(result.outcome)) return result.code ? shown_code(*result.code) : "fails";
+      if (is_failed(result.outcome))
+        return result.code ? shown_code(*result.code, result.call) : "fails";
       if (result.outcome == StageOutcome::pass) answer = "passes";
     }
   }

@@ -40,7 +40,7 @@ std::string how_it_failed(const StageResult& stage) {
     return "crashed or hung" + where +
            (stage.detail.empty() ? "" : " (" + told(stage.detail) + ")");
   }
-  if (stage.code) return "failed" + where + ": " + shown_code(*stage.code);
+  if (stage.code) return "failed" + where + ": " + shown_code(*stage.code, stage.call);
   return "failed" + where;
 }
 

@@ -1,6 +1,5 @@
 // Findings of the driver and the card that only the probe can raise: each code has its causes, each
 // cause one finding.
-#include "cudart_doctor/analyze/cuda_codes.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "probe_world.hpp"
 #include "support/catch.hpp"
@@ -304,11 +303,4 @@ TEST_CASE("a difference of the children's view stands beside what was seen") {
           .with([](Snapshot& snapshot) { snapshot.probe.differences = {"cgroup: another one"}; })
           .judge();
   CHECK(says(find_finding(report, "DR11"), "Not confirmed for this process: cgroup: another one"));
-}
-
-TEST_CASE("codes have the names that operators search for") {
-  CHECK(cuda_code_name(35) == "cudaErrorInsufficientDriver");
-  CHECK(cuda_code_name(201) == "cudaErrorDeviceUninitialized");
-  CHECK(cuda_code_name(5).empty());
-  CHECK(cuda_code_name(-1).empty());
 }

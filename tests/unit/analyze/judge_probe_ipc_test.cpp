@@ -130,7 +130,9 @@ TEST_CASE("IP09: descriptors over a socket, which FlashInfer needs") {
                      {"passed", socket(StageOutcome::pass, 0), "absent"},
                      {"skipped", socket(StageOutcome::skipped, 0), "absent"},
                      {"the driver has none", socket(StageOutcome::fail, 801), "absent"}});
-  CHECK(says(find_finding(socket(StageOutcome::fail, 999).judge(), "IP09"), "FlashInfer"));
+  const Report report = socket(StageOutcome::fail, 999).judge();
+  CHECK(says(find_finding(report, "IP09"), "FlashInfer"));
+  CHECK(says(find_finding(report, "IP09"), "999 (CUDA_ERROR_UNKNOWN)"));
 }
 
 TEST_CASE("IP06: between two cards only") {
