@@ -17,9 +17,8 @@ CudaStatus DriverLauncher::load_ptx() {
   // Options are pointers or, for numbers, the number in a pointer's place.
   std::array<int, 2> names = {cuda_abi::kJitErrorLogBuffer, cuda_abi::kJitErrorLogBufferBytes};
   std::array<void*, 2> values = {log.data(), to_pointer(log.size() - 1)};
-  const int code = api_.module_load_data_ex(&module_, mhc_ptx().data(),
-                                            static_cast<unsigned>(names.size()), names.data(),
-                                            values.data());
+  const int code = api_.module_load_data_ex(
+      &module_, mhc_ptx().data(), static_cast<unsigned>(names.size()), names.data(), values.data());
   jit_log_ = log.data();
   return {code, "cuModuleLoadDataEx"};
 }

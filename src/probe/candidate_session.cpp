@@ -45,14 +45,14 @@ StageAnswer CandidateSession::find_names(const Library& library) {
   for (const std::string& name : order_.bound_names) {
     const LibrarySymbol symbol = library.find(name.c_str());
     if (!symbol.elsewhere.empty()) {
-      frame.elsewhere.push_back(name + " in " + symbol.elsewhere);
+      frame.elsewhere.push_back(join({name, symbol.elsewhere}, " in "));
       ++in_others;
     } else if (symbol.address == nullptr) {
       frame.missing.push_back(name);
     }
     const std::string ahead = library.interposer(name.c_str());
     if (!ahead.empty()) {
-      frame.elsewhere.push_back(name + " in " + ahead + ", ahead in global scope");
+      frame.elsewhere.push_back(join({name, ahead + ", ahead in global scope"}, " in "));
     }
   }
   bound_ = bind_runtime(library);

@@ -348,6 +348,8 @@ TEST_CASE("a preloaded library that answers ahead of the candidate is told") {
   order.symbols_only = true;
   order.importer = false;
   order.environment.emplace_back("LD_PRELOAD", PROBE_TOYS "/probe_toy_hook.so");
+  // A sanitizer's library wants to be the first one.
+  order.environment.emplace_back("ASAN_OPTIONS", "verify_asan_link_order=0");
   const auto names = lines(run_pair(order).exporter, FrameKind::names);
   REQUIRE(names.size() == 1);
   CHECK_THAT(names[0], ContainsSubstring("cudaMalloc in "));
