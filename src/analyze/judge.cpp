@@ -104,24 +104,34 @@ Verdict make_verdict(const Report& report, Severity fail_on) {
 
 }  // namespace
 
-Report make_report(Snapshot snapshot, const JudgeOptions& options) {
+Report identify(Snapshot snapshot, const JudgeOptions& options) {
   Report report;
   report.snapshot = std::move(snapshot);
   report.candidates = find_candidates(report.snapshot);
   report.companions = find_companions(report.snapshot);
   report.consumers = find_consumers(report.snapshot);
   report.selections = select_all(PolicyInput{report.snapshot, report.candidates}, report.consumers);
+  const Headline headline = choose_headline(report, options.policy);
+  report.headline_policy = headline.policy;
+  report.headline_note = headline.note;
+  return report;
+}
+
+void judge(Report& report, const JudgeOptions& options) {
   const Observations seen{report.snapshot, report.candidates, report.companions, report.consumers,
                           report.selections};
+  report.findings.clear();
   for (auto* const family : {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver,
                              &judge_symbols, &judge_ipc}) {
     append_findings(report.findings, family(seen));
   }
   sort_findings(report.findings);
-  const Headline headline = choose_headline(report, options.policy);
-  report.headline_policy = headline.policy;
-  report.headline_note = headline.note;
   report.verdict = make_verdict(report, options.fail_on);
+}
+
+Report make_report(Snapshot snapshot, const JudgeOptions& options) {
+  Report report = identify(std::move(snapshot), options);
+  judge(report, options);
   return report;
 }
 

@@ -1,6 +1,7 @@
 #include "cudart_doctor/app/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <span>
@@ -28,7 +29,8 @@ Examples:
   cudart-doctor snapshot --pid 4121 --dir snap
   cudart-doctor --from snap             the same report, on any machine
 
-It reads /proc and files; it never stops, traces or writes to the process.)";
+It reads /proc and files; it never stops, traces or writes to the process. A
+probe runs in processes of its own, with the rights of the one inspected.)";
 
 /// Checks a policy id against the table, so that a slip is a usage error and not a silent default.
 std::string check_policy(const std::string& id) {
@@ -78,6 +80,12 @@ void add_target(CLI::App& app, Options& options) {
                    ->type_name("LIB")
                    ->allow_extra_args(false);
   app.add_option("--python", options.python, "Look at this Python's packages")->type_name("EXE");
+  auto* peer = app.add_option("--peer", options.peers,
+                              "A process that shares GPU memory with the inspected one")
+                   ->check(CLI::Range(std::int64_t{1}, std::int64_t{INT32_MAX}))
+                   ->type_name("PID")
+                   ->allow_extra_args(false);
+  peer->excludes(from);
   pid->excludes(port)->excludes(from)->excludes(load);
   port->excludes(from)->excludes(load);
   from->excludes(load);
@@ -110,6 +118,48 @@ void add_report(CLI::App& app, Options& options) {
                           {"never", int(ColorChoice::never)}}))
       ->type_name("auto|always|never");
   app.add_flag("-v,--verbose", options.verbose, "Every rule, step and piece of evidence");
+}
+
+/// "all" is the empty list; else ordinals, each once, in the order given.
+std::string parse_devices(const std::string& text, std::vector<int>& out) {
+  out.clear();
+  if (text == "all") return {};
+  constexpr std::uint64_t kMostDevices = 64;
+  for (const std::string_view part : split(text, ',')) {
+    const auto number = parse_unsigned(part, 10);
+    if (!number || *number >= kMostDevices) {
+      return "'" + text + "' is neither all nor a list of device numbers such as 0,2";
+    }
+    const int device = static_cast<int>(*number);
+    if (std::find(out.begin(), out.end(), device) != out.end()) {
+      return "device " + std::to_string(device) + " is named twice";
+    }
+    out.push_back(device);
+  }
+  return {};
+}
+
+void add_probe(CLI::App& app, Options& options) {
+  app.add_option("--probe", options.probe.mode,
+                 "Run kernels and CUDA IPC in two child processes: auto (where\n"
+                 "nobody uses the GPU), on, require (not run: exit 3), off")
+      ->transform(one_of({{"auto", int(ProbeMode::automatic)},
+                          {"on", int(ProbeMode::on)},
+                          {"require", int(ProbeMode::require)},
+                          {"off", int(ProbeMode::off)}}))
+      ->type_name("auto|on|require|off");
+  app.add_flag("--probe-anyway", options.probe.anyway,
+               "Probe beside MPS, in exclusive mode, on a nearly full GPU");
+  app.add_flag("--probe-lookalikes", options.probe.look_alikes,
+               "Run look-alikes too, not only ask them for symbols");
+  app.add_option("--devices", "GPUs to probe, by number among the visible ones (all)")
+      ->type_name("all|N,...")
+      ->check(CLI::Validator(
+          [&options](std::string& text) { return parse_devices(text, options.probe.devices); },
+          ""));
+  app.add_flag_callback(
+      "--no-pairs", [&options] { options.probe.all_pairs = false; },
+      "Leave out the exchange between each two GPUs");
 }
 
 void add_running(CLI::App& app, Options& options) {
@@ -153,6 +203,7 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   add_target(app, options);
   add_report(app, options);
+  add_probe(app, options);
   add_running(app, options);
 
   auto* snapshot = app.add_subcommand("snapshot", "Keep what was observed in a folder");
@@ -178,6 +229,12 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
       return Immediate{"snapshot: --from is a snapshot already\n", true, kExitUsage,
                        options.format};
     }
+  }
+  const bool asks_for_probe =
+      options.probe.mode == ProbeMode::on || options.probe.mode == ProbeMode::require;
+  if (!options.from.empty() && asks_for_probe) {
+    return Immediate{"--probe: a replay runs no probe; what it saw is in the snapshot\n", true,
+                     kExitUsage, options.format};
   }
   if (policies->parsed()) options.command = Command::policies;
   return options;

@@ -14,6 +14,13 @@ struct JudgeOptions {
   std::string policy;
 };
 
+/// The first half of make_report: identify, select, choose the headline. Judges nothing; enough to
+/// plan a probe.
+Report identify(Snapshot snapshot, const JudgeOptions& options);
+
+/// The second half: fills findings and verdict of what identify() gave.
+void judge(Report& report, const JudgeOptions& options);
+
 /// The whole pure half of the pipeline: identify, select, judge. The same snapshot gives the same
 /// report, byte for byte.
 Report make_report(Snapshot snapshot, const JudgeOptions& options);

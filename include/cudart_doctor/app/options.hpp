@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "cudart_doctor/analyze/probe_plan.hpp"
 #include "cudart_doctor/analyze/scan_plan.hpp"
 #include "cudart_doctor/model/finding.hpp"
 
@@ -24,6 +25,8 @@ struct Options {
   std::string from;               ///< Bundle folder; empty: a live process.
   std::vector<std::string> load;  ///< Self only: libraries to open first, in order.
   std::string python;             ///< Interpreter whose environment is looked at; empty: found.
+  std::vector<std::int64_t> peers;  ///< Processes that the target shares device memory with.
+  ProbeRequest probe;
   ScanDepth depth = ScanDepth::usual;
   std::string policy;
   Format format = Format::text;

@@ -36,6 +36,8 @@ class KernelLauncher {
 
   /// Registers or loads the image and finds all kernels, on the current device. Called once.
   virtual CudaStatus bind() = 0;
+  /// Whether bind() found this kernel; one that is missing leaves the others usable.
+  [[nodiscard]] virtual bool has(std::size_t /*kernel*/) const { return true; }
   /// Asynchronous; `arguments` point to each parameter in order.
   virtual CudaStatus launch(std::size_t kernel, const LaunchShape& shape,
                             std::span<void*> arguments) = 0;

@@ -14,7 +14,10 @@
 
 namespace cudart_doctor {
 
-/// The kernels' names in the images, in the order of KernelLauncher's indices.
+/// The kernels; the number is KernelLauncher's index.
+enum class MhcKernel : std::uint8_t { split_sinkhorn, pre, post, fused_post_pre };
+
+/// The kernels' names in the images, in the order of MhcKernel.
 std::span<const char* const> mhc_kernel_names();
 /// SASS for sm_75 to sm_120 and PTX (ISA 6.5, sm_70), as a fat binary.
 std::span<const std::byte> mhc_fat_binary();
@@ -52,7 +55,7 @@ struct MhcPreArgs {
 };
 
 /// x [T,H], residual [T,4,H] bf16, post [T,4], comb [T,4,4] -> out [T,4,H] bf16.
-/// out[j] = post[j] x + sum over k of comb[k][j] residual[k]. `out` may be `residual`'s memory: no.
+/// out[j] = post[j] x + sum over k of comb[k][j] residual[k]. `out` must not overlap an input.
 struct MhcPostArgs {
   std::int64_t tokens = 0;
   std::int64_t hidden = 0;
@@ -75,13 +78,20 @@ class MhcOps {
 
   /// Each binds on first use; a failure to bind is kept and answered to every later call and
   /// thread. T = 0 launches nothing and answers 0. Asynchronous: synchronize before reading.
+  /// Codes beside the launcher's: 1 (invalid value) for sizes that make no sense, 801 (not
+  /// supported) for a kernel that the launcher does not have.
   CudaStatus hc_split_sinkhorn(const SplitSinkhornArgs& args);
   CudaStatus mhc_pre(const MhcPreArgs& args);
   CudaStatus mhc_post(const MhcPostArgs& args);
   CudaStatus mhc_fused_post_pre(const MhcFusedArgs& args);
 
+  /// Whether the operator can be called on this platform; binds. True where binding failed: then
+  /// that failure is what a call answers.
+  bool available(MhcKernel kernel);
+
  private:
   CudaStatus bound();
+  CudaStatus ready(MhcKernel kernel);
 
   KernelLauncher& launcher_;
   std::once_flag once_;
@@ -92,15 +102,21 @@ class MhcOps {
 struct MhcOpResult {
   std::string op;  ///< "mhc_pre with norm"
   bool pass = false;
-  CudaStatus status;  ///< The first call that failed, if one did.
+  bool available = true;   ///< False: neither passed nor failed, the launcher does not have it.
+  CudaStatus status = {};  ///< The first call that failed, if one did.
+  /// Of the place that is worst relative to its tolerance. Absolute for fp32 results, in units in
+  /// the last place for bf16 results; infinite where a result was never written or is no number.
   double largest_error = 0;
   double tolerance = 0;
-  std::string place;  ///< "comb[t=3][1][2]": where the largest error is.
-  std::string note;   ///< Why it failed, in one sentence.
+  std::string_view unit = "";  ///< "ulp" for bf16 results; static text.
+  std::string place = {};      ///< "comb[t=3][1][2]"
+  std::string note = {};       ///< Why it failed, in one sentence; "" when it passed.
 };
 
 /// Runs every operator on random inputs that would expose a wrong procedure, outputs poisoned
-/// before, and compares with the fp64 reference. Uses a few MiB of device memory, frees all of it.
+/// before, and compares with the fp64 reference: one result each for hc_split_sinkhorn, mhc_pre,
+/// mhc_pre with norm, mhc_post and mhc_fused_post_pre. Uses less than 2 MiB of device memory at a
+/// time and frees all of it. A few milliseconds, most of it the reference's.
 std::vector<MhcOpResult> run_mhc_check(MhcOps& ops, DeviceMemory& memory);
 
 }  // namespace cudart_doctor
