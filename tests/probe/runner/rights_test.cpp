@@ -15,8 +15,10 @@
 #include <array>
 #include <filesystem>
 
+#include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/formats/proc_text.hpp"
 #include "cudart_doctor/probe/runner.hpp"
+#include "cudart_doctor/sys/proc_root.hpp"
 #include "cudart_doctor/sys/supervise.hpp"
 #include "live/live_support.hpp"
 #include "probe_support.hpp"
@@ -191,6 +193,11 @@ TEST_CASE("where the target's root has no C library the children run in the doct
   const pid_t chrooted = ::fork();
   if (chrooted == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("proc", (root + "/proc").c_str(), "proc", 0, nullptr) != 0) {
+      ::_exit(126);
+    }
     if (::chroot(root.c_str()) != 0 || ::chdir("/") != 0) ::_exit(126);
     while (true) ::pause();
   }
@@ -207,6 +214,88 @@ TEST_CASE("where the target's root has no C library the children run in the doct
   ::waitpid(chrooted, nullptr, 0);
   CHECK(passed(facts.runtimes[0]));
   CHECK(tells_of(facts.differences, "not entered: execveat: No such file or directory"));
+}
+
+namespace {
+
+/// A process that is the first of a PID namespace and has a /proc of its own.
+class FirstOfNamespace {
+ public:
+  FirstOfNamespace() {
+    outer_ = ::fork();
+    if (outer_ != 0) {
+      pid_ = wait_for_child();
+      return;
+    }
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) ::_exit(126);
+    const pid_t inner = ::fork();
+    if (inner != 0) {
+      while (true) ::pause();
+    }
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+    if (::mount("proc", "/proc", "proc", 0, nullptr) != 0) ::_exit(126);
+    ::prctl(PR_SET_NAME, "ready");
+    while (true) ::pause();
+  }
+  FirstOfNamespace(const FirstOfNamespace&) = delete;
+  FirstOfNamespace& operator=(const FirstOfNamespace&) = delete;
+  ~FirstOfNamespace() {
+    ::kill(pid_, SIGKILL);
+    ::kill(outer_, SIGKILL);
+    ::waitpid(outer_, nullptr, 0);
+  }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  /// The child of outer_, once it is where it wants to be.
+  [[nodiscard]] pid_t wait_for_child() const {
+    const auto proc = ProcDirectory::open("/proc");
+    while (true) {
+      for (const std::int64_t pid : proc->list_pids().value_or(std::vector<std::int64_t>())) {
+        const auto text = proc->read_file(std::to_string(pid) + "/stat");
+        const auto stat = text ? parse_stat(*text) : tl::unexpected(text.error());
+        if (stat && stat->parent_pid == outer_ && stat->comm == "ready") {
+          return static_cast<pid_t>(pid);
+        }
+      }
+      ::sched_yield();
+    }
+  }
+
+  pid_t outer_ = -1;
+  pid_t pid_ = -1;
+};
+
+ProbePlan plan_inside(const FirstOfNamespace& target, std::string_view script) {
+  ProbePlan plan = single_plan(script);
+  plan.identity.pid = target.pid();
+  plan.identity.enter_mount_namespace = true;
+  plan.environment.emplace_back("REPORT", "/proc/self/status");
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("the children are numbered in the target's PID namespace where /proc is its") {
+  need_root();
+  const FirstOfNamespace target;
+  const auto facts = probe::run(plan_inside(target, ""), options());
+  CHECK(passed(facts.runtimes[0]));
+  CHECK_FALSE(tells_of(facts.differences, "pid namespace"));
+  // The target is 1 there.
+  const auto inner = parse_unsigned(line_of(probe::reported(facts), "Pid"), 10);
+  REQUIRE(inner);
+  CHECK(*inner > 1);
+  CHECK(*inner < 20);
+}
+
+TEST_CASE("a daemon in the target's PID namespace does not outlive the probe") {
+  need_root();
+  const FirstOfNamespace target;
+  probe::run(plan_inside(target, "*:0:load=daemon"), options());
+  CHECK(probe::all_marked_end());
 }
 
 TEST_CASE("a deleted file is opened through the mapping") {
