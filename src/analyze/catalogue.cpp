@@ -98,6 +98,17 @@ constexpr std::array kCatalogue{
         "runtime is that runtime's fault (SY05).",
         "Take the card out of service and run the vendor's diagnosis."},
     CatalogueEntry{
+        "DR14", "no-visible-device", Owner::user, "error",
+        "The probe finds no device, and CUDA_VISIBLE_DEVICES is empty, names a card that is not "
+        "here before any other, or names one twice.",
+        "CUDA finds no device in a process with this environment; the cards may be well.",
+        "Set CUDA_VISIBLE_DEVICES to cards that are here, or unset it."},
+    CatalogueEntry{
+        "DR15", "device-memory-full", Owner::user, "error; info beside a running process",
+        "A call of the probe answers 2: the card has no memory left for a context or a few MiB.",
+        "A process that starts on this card now fails with \"out of memory\".",
+        "End what holds the memory, or give it less."},
+    CatalogueEntry{
         "IP01", "ipc-allocation-kind", Owner::user, "warning",
         "PyTorch's allocator is set to expandable segments, or to the asynchronous backend, and "
         "neither does the plain round trip fail nor does the probe export such memory.",

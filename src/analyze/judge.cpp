@@ -88,6 +88,12 @@ std::string undecided_reason(const Report& report) {
     return "what " + escape_foreign(base_name(open->path)) + " is could not be determined";
   }
   if (!snapshot.capture.maps_consistent) return "the mappings did not hold still";
+  const ProbeVerdict& probed = report.probe_verdict;
+  const bool unexplained = probed.outcome == ProbeOutcome::does_not && probed.finding.empty();
+  if (snapshot.probe.decision == ProbeDecision::run &&
+      (probed.outcome == ProbeOutcome::not_run || unexplained)) {
+    return "the probe could not be finished: " + probed.sentence;
+  }
   if (snapshot.probe.required && report.probe_verdict.outcome == ProbeOutcome::not_run) {
     return "the probe was required and did not run: " + report.probe_verdict.sentence;
   }

@@ -14,7 +14,7 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kPhrases{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 20> kPhrases{{
     {"DR01", "the driver library is a link-time stub"},
     {"DR02", "there is no driver library"},
     {"DR03", "the driver library is broken"},
@@ -27,6 +27,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kPhrases
     {"DR11", "no card can be used"},
     {"DR12", "MPS refuses the client"},
     {"DR13", "the card or its driver computes wrong results"},
+    {"DR15", "the card has too little free memory"},
     {"IP04", "CUDA IPC is not supported on this platform"},
     {"IP06", "the cards do not reach each other"},
     {"IP08", "another library answers to the runtime's names"},
@@ -55,6 +56,7 @@ class Causes {
       auto cause = stage.code ? by_code(runtime, stage) : without_code(stage);
       if (cause) return *cause;
     }
+    if (stage.outcome == StageOutcome::begun && loads_broken_driver(stage.stage)) return {"DR03"};
     if (is_ipc_stage(stage.stage)) return {ipc_finding(stage)};
     switch (stage.stage) {
       case Stage::symbols: return {symbols_finding(runtime)};
@@ -70,6 +72,12 @@ class Causes {
   }
 
  private:
+  /// A cut library kills who loads it: the runtime opens the driver at its first call.
+  [[nodiscard]] bool loads_broken_driver(Stage stage) const {
+    return driver_ && driver_->kind == CompanionKind::driver_broken && stage > Stage::symbols &&
+           stage <= Stage::context;
+  }
+
   /// What the view or the order of the probe explains.
   [[nodiscard]] std::optional<Cause> without_code(const StageResult& stage) const {
     if (stage.stage == Stage::load && proc_is_foreign()) return foreign_proc();
@@ -87,7 +95,7 @@ class Causes {
   /// The user may have hidden every card; else the cards or the driver are at fault.
   [[nodiscard]] Cause no_card() const {
     if (const std::string why = hidden_cards(seen_.snapshot); !why.empty()) {
-      return {{}, "CUDA_VISIBLE_DEVICES " + why, Owner::user};
+      return {"DR14", "CUDA_VISIBLE_DEVICES " + why};
     }
     return {versions_differ() ? "DR04" : "DR11"};
   }
@@ -97,7 +105,7 @@ class Causes {
     const int code = *stage.code;
     if (code >= 805 && code <= 810) return Cause{"DR12"};
     switch (code) {
-      case 2: return Cause{{}, "the card has too little free memory for the probe"};
+      case 2: return Cause{"DR15"};
       case 46: return Cause{"DR11"};
       case 98:
       case 400:

@@ -4,6 +4,7 @@
 
 #include "cudart_doctor/analyze/probe_plan.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "probe_view.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -114,6 +115,10 @@ GateAnswer decide_probe(const Report& report, const ProbeGate& gate, const Probe
   const bool automatic = request.mode == ProbeMode::automatic;
   if (automatic && shows_no_gpu(snapshot, gate)) {
     return {ProbeDecision::impossible, "no NVIDIA GPU here"};
+  }
+  const std::string* visible = probe_variable(snapshot, "CUDA_VISIBLE_DEVICES");
+  if (automatic && visible != nullptr && trim(*visible).empty()) {
+    return {ProbeDecision::impossible, "CUDA_VISIBLE_DEVICES is empty: no GPU is visible"};
   }
   if (automatic) {
     const std::string reason = somebody_elses(snapshot, gate);

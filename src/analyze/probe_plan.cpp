@@ -160,6 +160,9 @@ ProbePlan plan_probe(const Report& report, const ProbeRequest& request) {
   plan.devices = request.devices;
   plan.all_pairs = request.all_pairs;
   set_target_driver(plan, report);
+  if (const std::string& sign = report.snapshot.host.no_ipc_sign; !sign.empty()) {
+    plan.no_ipc = "not tried on this platform: " + sign;
+  }
   return plan;
 }
 

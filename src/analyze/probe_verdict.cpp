@@ -101,7 +101,9 @@ ProbeVerdict failed(const Observations& seen, const Report& report, const ProbeF
   const auto& differences = report.snapshot.probe.differences;
   // A failure that is the probe's own, or that was seen from elsewhere, proves nothing of the
   // target.
-  const bool about_target = failure.owner.has_value() && differences.empty();
+  // A running process holds its memory already: that there is none left is no fault of its.
+  const bool late = failure.finding == "DR15" && !report.snapshot.environment_only;
+  const bool about_target = failure.owner.has_value() && differences.empty() && !late;
   verdict.outcome = about_target ? ProbeOutcome::does_not : ProbeOutcome::not_confirmed;
   // Nothing ran at all.
   if (failure.stage->stage == Stage::start) verdict.outcome = ProbeOutcome::not_run;
@@ -118,10 +120,6 @@ ProbeVerdict failed(const Observations& seen, const Report& report, const ProbeF
   const Finding* finding = find_finding(report, failure.finding);
   verdict.remedy = first_fix(finding);
   if (finding != nullptr) verdict.owner = finding->owner;
-  if (failure.owner == Owner::user && finding == nullptr) {
-    verdict.remedy = "Set CUDA_VISIBLE_DEVICES to cards that are here, or unset it";
-  }
-  if (failure.stage->code == 2) verdict.remedy = "Free memory on the card, then probe again";
   return verdict;
 }
 

@@ -61,10 +61,11 @@ std::vector<Finding> judge_lost_files(const Observations& seen) {
         deleted ? "MP01" : "MP02", severity,
         "The file of the loaded " + escape_foreign(base_name(object.path())) + " was " +
             (deleted ? "deleted" : "replaced by another") + " under the running process.");
-    finding.effect = deleted ? "the process runs on with the old code; a name that its loader does not "
-                               "know yet fails to open"
-                             : "the process runs on with the old code; opening the path may map "
-                               "the new file as a second library";
+    finding.effect = deleted
+                         ? "the process runs on with the old code; a name that its loader does not "
+                           "know yet fails to open"
+                         : "the process runs on with the old code; opening the path may map "
+                           "the new file as a second library";
     if (!takers.empty()) {
       const Selection& first = *takers.front();
       finding.consumer = consumer_phrase(first);
@@ -80,8 +81,9 @@ std::vector<Finding> judge_lost_files(const Observations& seen) {
           (object.path_now_build_id ? ", build-id " + *object.path_now_build_id : ""));
     }
     if (deleted) {
-      finding.fixes = {"Put the file back first (reinstall its package): nothing is at the path now",
-                       "Then restart the process"};
+      finding.fixes = {
+          "Put the file back first (reinstall its package): nothing is at the path now",
+          "Then restart the process"};
     } else {
       finding.fixes = {"Restart the process: it then loads what is on disk now"};
       finding.no_help = {

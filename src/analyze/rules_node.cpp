@@ -5,6 +5,7 @@
 
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "driver_in_use.hpp"
 #include "probe_view.hpp"
 
 namespace cudart_doctor {
@@ -70,8 +71,12 @@ std::vector<Finding> judge_nvml(const Observations& seen) {
     }
   }
   const ProbeGate& gate = seen.snapshot.probe.gate;
-  if (!speaks_of_nvml(gate.cards_note) || knows_memory(gate) || !has_driver(seen.snapshot))
+  if (!speaks_of_nvml(gate.cards_note) || knows_memory(gate) || !has_driver(seen.snapshot)) {
     return {};
+  }
+  // NVML loads the driver's library too: a broken one is the cause.
+  const auto driver = driver_in_use(seen);
+  if (driver && driver->kind == CompanionKind::driver_broken) return {};
   return {unusable(seen.snapshot, "NVML does not answer, though the driver is here.",
                    told(gate.cards_note))};
 }

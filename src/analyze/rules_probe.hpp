@@ -8,7 +8,7 @@
 
 namespace cudart_doctor {
 
-/// DR01-DR07, DR09, DR11, DR12: codes with which CUDA does not start.
+/// DR01-DR07, DR09, DR11, DR12, DR14, DR15: codes with which CUDA does not start.
 std::vector<Finding> judge_probe_driver(const Observations& seen, const ProbeFailures& failures);
 /// DR08, DR13: the sample's images and results.
 std::vector<Finding> judge_probe_kernels(const Observations& seen, const ProbeFailures& failures);

@@ -1,4 +1,5 @@
-// DR01 to DR07, DR09, DR11, DR12 by the probe: CUDA does not start, and the code says why.
+// DR01 to DR07, DR09, DR11, DR12, DR14, DR15 by the probe: CUDA does not start, and the code says
+// why.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -204,6 +205,30 @@ Finding mps_refuses(const Observations& seen) {
   return finding;
 }
 
+Finding hidden(const Observations& seen, const ProbeFailures& failures) {
+  Finding finding = of_driver(seen, "DR14", "No GPU is visible: " + failures.front().cause + ".");
+  finding.severity = Severity::error;
+  finding.effect = "CUDA finds no device in a process with this environment";
+  finding.evidence.push_back(device_facts(seen.snapshot));
+  finding.fixes = {"Set CUDA_VISIBLE_DEVICES to cards that are here, or unset it"};
+  return finding;
+}
+
+Finding full(const Observations& seen) {
+  Finding finding = of_driver(seen, "DR15", "The card has too little free memory for CUDA.");
+  finding.severity = seen.snapshot.environment_only ? Severity::error : Severity::info;
+  finding.effect = "a process that starts now fails with \"out of memory\" (2)";
+  for (const CardUse& card : seen.snapshot.probe.gate.cards) {
+    if (!card.free_bytes) continue;
+    finding.evidence.push_back(escape_foreign(card.node.empty() ? card.uuid : card.node) + ": " +
+                               std::to_string(*card.free_bytes >> 20U) + " MiB free, " +
+                               count_of(card.users.size(), "process", "processes") + " on it");
+  }
+  finding.fixes = {"End what holds the memory, or give it less (nvidia-smi shows who)",
+                   "Then probe again"};
+  return finding;
+}
+
 Finding finding_for(const Observations& seen, std::string_view id, const ProbeFailures& failures) {
   if (id == "DR01") return stub(seen);
   if (id == "DR02") return missing(seen);
@@ -214,14 +239,16 @@ Finding finding_for(const Observations& seen, std::string_view id, const ProbeFa
   if (id == "DR07") return too_old(seen, failures);
   if (id == "DR09") return fabric(seen);
   if (id == "DR11") return unavailable(seen, failures);
+  if (id == "DR14") return hidden(seen, failures);
+  if (id == "DR15") return full(seen);
   return mps_refuses(seen);
 }
 
 }  // namespace
 
 std::vector<Finding> judge_probe_driver(const Observations& seen, const ProbeFailures& failures) {
-  constexpr std::array<std::string_view, 10> kIds{"DR01", "DR02", "DR03", "DR04", "DR05",
-                                                  "DR06", "DR07", "DR09", "DR11", "DR12"};
+  constexpr std::array<std::string_view, 12> kIds{"DR01", "DR02", "DR03", "DR04", "DR05", "DR06",
+                                                  "DR07", "DR09", "DR11", "DR12", "DR14", "DR15"};
   std::vector<Finding> out;
   for (const std::string_view id : kIds) {
     const ProbeFailures mine = explained_by(failures, id);

@@ -138,7 +138,8 @@ class Exporter {
 
   RoundResult round_trips(CandidateSession& session, const StageFrames& frames,
                           const std::pair<Place, std::string>& where) {
-    const auto& [place, stop] = where;
+    const Place place = where.first;
+    const std::string stop = where.second.empty() ? world_.order.no_ipc : where.second;
     std::string reason = stop;
     if (!world_.peer.connected()) {
       if (reason.empty()) reason = "there is no importer";

@@ -30,6 +30,7 @@ void describe(Archive& ar, typename Archive::template Ref<ProbeOrder> v) {
   ar("bound_names", v.bound_names);
   ar("devices", v.devices);
   ar("all_pairs", v.all_pairs);
+  ar("no_ipc", v.no_ipc);
   ar("driver_checks", v.driver_checks);
 }
 

@@ -193,6 +193,7 @@ PairRequest ProbeRun::request_for(const Job& job) const {
   request.order.bound_names = plan_.bound_names;
   request.order.devices = plan_.devices;
   request.order.all_pairs = plan_.all_pairs;
+  request.order.no_ipc = plan_.no_ipc;
   const bool look_alike = plan_.subjects[job.subjects.front()].look_alike;
   request.order.driver_checks = !driver_checked_ && !look_alike;
   // A stub may end the process at any call: it is only asked for its symbols.

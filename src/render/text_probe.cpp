@@ -129,14 +129,22 @@ void write_runtime(TextWriter& writer, const ProbedRuntime& runtime, const std::
 /// The rows below the sentence: those that say more than it does.
 bool is_told(const TextWriter& writer, const ProbeFacts& probe, const ProbedRuntime& runtime) {
   if (writer.verbose() || probe.runtimes.size() > 1) return true;
-  return first_bad(runtime) != nullptr || !runtime.skipped.empty() || !runtime.elsewhere.empty();
+  // The sentence names the first stage that failed.
+  return (first_bad(runtime) != nullptr &&
+          !trim(runtime.exporter.output + runtime.importer.output).empty()) ||
+         !runtime.skipped.empty() || !runtime.elsewhere.empty();
 }
 
 void write_sharing(TextWriter& writer, const ProbeVerdict& verdict) {
   bool first = true;
   for (const MechanismVerdict& each : verdict.mechanisms) {
-    if (each.needed_by.empty() && !writer.verbose()) continue;
-    const Mark mark = mark_of(each.outcome);
+    // What was not tried, and what the card does not offer, is no news.
+    const bool offered =
+        each.mechanism != Mechanism::fabric && each.mechanism != Mechanism::multicast;
+    const bool news = offered && each.outcome != ProbeOutcome::not_run;
+    if (!news && !writer.verbose()) continue;
+    const Mark mark = offered || each.outcome != ProbeOutcome::does_not ? mark_of(each.outcome)
+                                                                        : Mark{"no", Tone::plain};
     std::string text(name_of(each.mechanism));
     std::replace(text.begin(), text.end(), '_', ' ');
     if (!each.needed_by.empty()) text += ": " + printable(each.needed_by);
@@ -160,8 +168,9 @@ void write_probe(TextWriter& writer, const Report& report) {
   if (verdict.sentence.empty()) return;
   writer.labelled("PROBE", printable(verdict.sentence));
   if (probe.decision != ProbeDecision::run) return;
-  if (!verdict.cause.empty()) writer.labelled("", "cause: " + printable(verdict.cause));
-  if (!verdict.remedy.empty()) writer.labelled("", "fix: " + printable(verdict.remedy));
+  // The leading finding says the rest already, and the sentence holds the cause.
+  const bool leads = leads_with_finding(report) && report.findings.front().id == verdict.finding;
+  if (!leads && !verdict.remedy.empty()) writer.labelled("", "fix: " + printable(verdict.remedy));
   const auto refs = candidate_refs(report);
   for (const ProbedRuntime& runtime : probe.runtimes) {
     if (!is_told(writer, probe, runtime)) continue;

@@ -64,6 +64,7 @@ struct ProbePlan {
   std::vector<std::string> bound_names;
   std::vector<int> devices;
   bool all_pairs = true;
+  std::string no_ipc;  ///< Why legacy CUDA IPC is not tried on this platform; "": it is.
   std::optional<MappedDriver> target_driver;  ///< Another one in the children is a difference.
 };
 

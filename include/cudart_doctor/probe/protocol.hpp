@@ -39,6 +39,7 @@ struct ProbeOrder {
   std::vector<std::string> bound_names;  ///< In bind order.
   std::vector<int> devices;              ///< Ordinals; empty: every visible one.
   bool all_pairs = true;                 ///< Also every ordered pair of the devices.
+  std::string no_ipc;                    ///< Why legacy CUDA IPC is not tried; "": it is.
   bool driver_checks = true;             ///< Control, PTX and mechanisms; once for all candidates.
 };
 

@@ -147,6 +147,7 @@ TEST_CASE("an order comes back as it was") {
                             .bound_names = {"cudaMalloc"},
                             .devices = {0, 5},
                             .all_pairs = false,
+                            .no_ipc = "WSL2",
                             .driver_checks = false};
   const auto back = parse_order(encode_order(order));
   REQUIRE(back);
@@ -158,5 +159,6 @@ TEST_CASE("an order comes back as it was") {
   CHECK(back->bound_names == order.bound_names);
   CHECK(back->devices == order.devices);
   CHECK_FALSE(back->all_pairs);
+  CHECK(back->no_ipc == "WSL2");
   CHECK_FALSE(back->driver_checks);
 }

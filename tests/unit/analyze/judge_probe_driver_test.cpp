@@ -210,7 +210,7 @@ TEST_CASE("DR11: a driver that fits, and no card") {
        {"802", first_call(802, 13000), "absent"}});
 }
 
-TEST_CASE("CUDA_VISIBLE_DEVICES that leaves no card is the user's, and no finding") {
+TEST_CASE("DR14: CUDA_VISIBLE_DEVICES that leaves no card is the user's affair") {
   struct Row {
     std::string_view value;
     int code;
@@ -224,8 +224,19 @@ TEST_CASE("CUDA_VISIBLE_DEVICES that leaves no card is the user's, and no findin
     INFO(row.value);
     const Report report = hidden(row.value, row.code).judge();
     CHECK(severity_of(report, "DR11") == (row.explains ? "absent" : "critical"));
+    CHECK(severity_of(report, "DR14") == (row.explains ? "error" : "absent"));
     CHECK((report.probe_verdict.owner == Owner::user) == row.explains);
   }
+}
+
+TEST_CASE("DR15: a card without free memory") {
+  const auto before_a_start = [](Snapshot& snapshot) { snapshot.environment_only = true; };
+  check_all("DR15",
+            {{"2 at the context", failing(Stage::context, 2).with(before_a_start), "error"},
+             {"2 at an allocation", failing(Stage::memory, 2).with(before_a_start), "error"},
+             {"2 beside a process", failing(Stage::ipc_import, 2), "info"},
+             {"46", failing(Stage::context, 46), "absent"},
+             {"wrong bytes", failing(Stage::memory, std::nullopt), "absent"}});
 }
 
 TEST_CASE("DR08: no image of the sample fits") {

@@ -98,10 +98,10 @@ TEST_CASE("a crash is a failure that names its stage") {
   CHECK_THAT(verdict.sentence, ContainsSubstring("stage load (exporter) never ended: SIGBUS"));
 }
 
-TEST_CASE("hidden cards are the user's affair, and said here") {
+TEST_CASE("hidden cards are the user's affair") {
   const World world = failing(Stage::devices, 100).env("CUDA_VISIBLE_DEVICES", "");
   CHECK(verdict_of(world).owner == Owner::user);
-  CHECK(verdict_of(world).finding.empty());
+  CHECK(verdict_of(world).finding == "DR14");
   CHECK_THAT(verdict_of(world).sentence, ContainsSubstring("CUDA_VISIBLE_DEVICES is empty"));
 }
 

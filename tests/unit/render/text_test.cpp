@@ -289,7 +289,7 @@ TEST_CASE("a probe that passed is one line and who needs which way to share memo
 TEST_CASE("a probe that failed shows the stage, the side, the code with its name and the output") {
   const std::string text = text_of(failed_probe_report());
   CHECK(has_line(text, "PROBE    does not work: CUDA IPC import failed"));
-  CHECK(has_line(text, "         cause: both processes have the same innermost PID"));
+  CHECK(has_line(text, "         fix: share the PID namespace"));
   CHECK(has_line(text, " A FAIL  ipc_import (importer) GPU 0; cudaIpcOpenMemHandle: 201"));
   CHECK(text.find("cudaErrorDeviceUninitialized") != std::string::npos);
   CHECK(text.find("last line") != std::string::npos);
