@@ -14,7 +14,6 @@ import selectors
 import signal
 import socket
 import time
-import typing
 
 RESULTS, PEER, ORDER, FIRST_FILE = 3, 4, 5, 10
 ABOVE_ALL = 200  # No descriptor that a child is given has such a number.
@@ -262,7 +261,7 @@ def is_memory_handle(side, message):
     return side == "exporter" and int.from_bytes(message[:4], "little") == MEMORY
 
 
-def flip_handle_byte(position: int) -> typing.Callable:
+def flip_handle_byte(position):
     """A relay that damages one byte of every memory handle."""
     def relay(side, message):
         if not is_memory_handle(side, message):
@@ -272,7 +271,7 @@ def flip_handle_byte(position: int) -> typing.Callable:
     return relay
 
 
-def lose_answers_to_handle() -> typing.Callable:
+def lose_answers_to_handle():
     """A relay by which the exporter never hears what became of its handle."""
     handed_over = []
 
@@ -283,7 +282,7 @@ def lose_answers_to_handle() -> typing.Callable:
     return relay
 
 
-def kill_importer_at(stage: str) -> typing.Callable:
+def kill_importer_at(stage):
     """An on_frame that kills the importer as soon as it says that `stage` begins."""
     def on_frame(pair, child, frame):
         if (child.side == "importer" and frame["kind"] == "begin"
