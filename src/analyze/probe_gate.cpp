@@ -33,10 +33,15 @@ bool any_measured(const ProbeGate& gate) {
   return std::any_of(gate.cards.begin(), gate.cards.end(), is_measured);
 }
 
-bool has_subject(const ProbePlan& plan) {
-  return std::any_of(plan.subjects.begin(), plan.subjects.end(), [](const ProbeSubject& subject) {
-    return subject.skip.empty() && !subject.look_alike;
-  });
+/// Why no genuine runtime can be run; empty where one can.
+std::string no_subject(const ProbePlan& plan) {
+  std::string reason = "no genuine runtime is mapped that could be opened";
+  for (const ProbeSubject& subject : plan.subjects) {
+    if (subject.look_alike) continue;
+    if (subject.skip.empty()) return {};
+    reason = escape_foreign(base_name(subject.path)) + " " + subject.skip;
+  }
+  return reason;
 }
 
 /// Not known is not absent: only a view of /dev that was read, or a look at the cards that found
@@ -109,8 +114,8 @@ GateAnswer decide_probe(const Report& report, const ProbeGate& gate, const Probe
   if (snapshot.origin == SnapshotOrigin::bundle || snapshot.origin == SnapshotOrigin::fixture) {
     return {ProbeDecision::not_asked, "a replay runs no probe"};
   }
-  if (!has_subject(plan_probe(report, request))) {
-    return {ProbeDecision::impossible, "no genuine runtime is mapped that could be opened"};
+  if (const std::string reason = no_subject(plan_probe(report, request)); !reason.empty()) {
+    return {ProbeDecision::impossible, reason};
   }
   const bool automatic = request.mode == ProbeMode::automatic;
   if (automatic && shows_no_gpu(snapshot, gate)) {

@@ -60,8 +60,8 @@ ProbeVerdict not_run(std::string reason) {
 }
 
 std::string why_not_run(const ProbeFacts& probe) {
-  if (!probe.reason.empty()) return told(probe.reason);
-  return probe.decision == ProbeDecision::not_asked ? "not asked for" : "not run";
+  if (probe.reason.empty()) return "not run";
+  return probe.reason.starts_with("not ") ? told(probe.reason) : "not run: " + told(probe.reason);
 }
 
 /// "ipc_event (REASON)" of the stages that the verdict needs and that did not run.
