@@ -165,7 +165,7 @@ class Pair:
         os.write(order, json.dumps({
             "side": child.side, "bound_names": BOUND_NAMES, "devices": [0], "all_pairs": False,
             "runtimes": [{"index": 0, "fd": FIRST_FILE, "symbols_only": False}],
-            "driver_checks": False}).encode())
+            "no_ipc": "", "driver_checks": False}).encode())
         os.lseek(order, 0, os.SEEK_SET)
         file = os.open(self.runtime, os.O_RDONLY)
         nothing = os.open("/dev/null", os.O_RDONLY)

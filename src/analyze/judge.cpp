@@ -95,7 +95,8 @@ std::string undecided_reason(const Report& report) {
     return "the probe could not be finished: " + probed.sentence;
   }
   if (snapshot.probe.required && report.probe_verdict.outcome == ProbeOutcome::not_run) {
-    return "the probe was required and did not run: " + report.probe_verdict.sentence;
+    const std::string& reason = snapshot.probe.reason;
+    return "the probe was required and did not run: " + (reason.empty() ? probed.sentence : reason);
   }
   return {};
 }
