@@ -108,8 +108,9 @@ const Candidate* candidate_of(const Observations& seen, const ProbedRuntime& run
 std::string runtime_name(const Observations& seen, const ProbedRuntime& runtime) {
   const Candidate* candidate = candidate_of(seen, runtime);
   const std::string version = candidate == nullptr ? std::string() : candidate->version;
-  return escape_foreign(base_name(runtime.path)) +
-         (version.empty() ? "" : " " + escape_foreign(version));
+  std::string name = escape_foreign(base_name(runtime.path));
+  const bool told_already = version.empty() || name.ends_with("." + version);
+  return told_already ? name : name + " " + escape_foreign(version);
 }
 
 const ProbedRuntime* probe_of(const Observations& seen, const Candidate& candidate) {
