@@ -70,6 +70,10 @@ int main(int argc, char** argv) {
   start_log(options.log_level);
   return run(options, World{.proc_root = "/proc",
                             .write_output = &write_output,
+                            .read_input =
+                                [](std::size_t limit, const InputTaker& take) {
+                                  return read_input(STDIN_FILENO, limit, take);
+                                },
                             .complain = &log_error,
                             .note = &log_info,
                             .colour_by_itself = colour_by_itself()});

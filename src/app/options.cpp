@@ -21,6 +21,7 @@ Exit codes:
   1  something found at or above --fail-on
   2  the command line is wrong, or the output could not be written
   3  could not decide: no permission, process gone, deadline, unread library
+explain - : 0 a symptom was recognised, 3 none was
 
 Examples:
   cudart-doctor                         what a program started here would get
@@ -28,6 +29,7 @@ Examples:
   cudart-doctor --port 8000 --json      the process that listens on port 8000
   cudart-doctor snapshot --pid 4121 --dir snap
   cudart-doctor --from snap             the same report, on any machine
+  cudart-doctor explain - < server.log  from an error text to its cause
 
 It reads /proc and files; it never stops, traces or writes to the process. A
 probe runs in processes of its own, with the rights of the one inspected.)";
@@ -182,6 +184,22 @@ void add_running(CLI::App& app, Options& options) {
       "Print the JSON Schema of the JSON report and exit");
 }
 
+/// What goes together only with some commands; empty where the command line is sound.
+std::string check_together(const Options& options) {
+  if (options.command == Command::snapshot && !options.from.empty()) {
+    return "snapshot: --from is a snapshot already";
+  }
+  if (options.command == Command::explain && !options.subject && options.names_target()) {
+    return "explain: name a finding, a code, or - to say what is looked for in the process";
+  }
+  const bool asks_for_probe =
+      options.probe.mode == ProbeMode::on || options.probe.mode == ProbeMode::require;
+  if (!options.from.empty() && asks_for_probe) {
+    return "--probe: a replay runs no probe; what it saw is in the snapshot";
+  }
+  return {};
+}
+
 /// The format that a command line asks for which could not be parsed.
 Format asked_format(std::span<const char* const> arguments) {
   std::string_view before;
@@ -213,6 +231,13 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
       ->required()
       ->type_name("DIR");
   auto* policies = app.add_subcommand("policies", "List the selection rules that are known");
+  auto* explain = app.add_subcommand(
+      "explain", "Explain a finding, a CUDA result code, or an error text on stdin");
+  explain
+      ->add_option("subject", options.subject,
+                   "RT04, lookalike-selected, 201, cudaErrorInvalidValue; - reads\n"
+                   "a log from stdin; nothing lists all findings")
+      ->type_name("ID|CODE|-");
   app.require_subcommand(0, 1);
 
   try {
@@ -225,20 +250,15 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
     return Immediate{escape_foreign(error.what()) + "\nRun with --help for more information.\n",
                      true, kExitUsage, asked_format({argv, argv + argc})};
   }
-  if (snapshot->parsed()) {
-    options.command = Command::snapshot;
-    if (!options.from.empty()) {
-      return Immediate{"snapshot: --from is a snapshot already\n", true, kExitUsage,
-                       options.format};
-    }
-  }
-  const bool asks_for_probe =
-      options.probe.mode == ProbeMode::on || options.probe.mode == ProbeMode::require;
-  if (!options.from.empty() && asks_for_probe) {
-    return Immediate{"--probe: a replay runs no probe; what it saw is in the snapshot\n", true,
-                     kExitUsage, options.format};
-  }
+  if (snapshot->parsed()) options.command = Command::snapshot;
   if (policies->parsed()) options.command = Command::policies;
+  if (explain->parsed()) {
+    options.command = Command::explain;
+    // A question about a text is no reason to use a card unasked.
+    if (options.probe.mode == ProbeMode::automatic) options.probe.mode = ProbeMode::off;
+  }
+  const std::string slip = check_together(options);
+  if (!slip.empty()) return Immediate{slip + "\n", true, kExitUsage, options.format};
   return options;
 }
 

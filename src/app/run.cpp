@@ -16,6 +16,7 @@
 #include "cudart_doctor/analyze/policy.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/app/exit_code.hpp"
+#include "cudart_doctor/app/explain.hpp"
 #include "cudart_doctor/app/probe.hpp"
 #include "cudart_doctor/app/self.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -67,15 +68,32 @@ JudgeOptions judging(const Options& options) {
   return {.fail_on = options.fail_on, .policy = options.policy};
 }
 
+TextOptions text_options(const Options& options, const World& world) {
+  return {.color = colour(options, world) ? Color::on : Color::off, .verbose = options.verbose};
+}
+
+/// What is made of an identified report; the last step of a command.
+using Finish = std::function<WorkResult(Report report)>;
+
 WorkResult rendered(const Options& options, const World& world, Report report) {
   judge(report, judging(options));
   WorkResult result;
   result.code = report.verdict.exit_code;
-  result.output =
-      options.format == Format::json
-          ? render_json(report)
-          : render_text(report, {.color = colour(options, world) ? Color::on : Color::off,
-                                 .verbose = options.verbose});
+  result.output = options.format == Format::json
+                      ? render_json(report)
+                      : render_text(report, text_options(options, world));
+  return result;
+}
+
+/// `report` is judged; nullptr: nothing was inspected.
+WorkResult explained(const Options& options, const World& world, const ExplainPage& page,
+                     const Report* report) {
+  const Explanation explanation{page, report, explain_exit_code(page, report)};
+  WorkResult result;
+  result.code = explanation.exit_code;
+  result.output = options.format == Format::json
+                      ? render_explain_json(explanation)
+                      : render_explain_text(explanation, text_options(options, world));
   return result;
 }
 
@@ -106,7 +124,7 @@ Result<CaptureOptions> target_of(const Options& options, const World& world) {
   return capture;
 }
 
-WorkResult replayed(const Options& options, const World& world) {
+WorkResult replayed(const Options& options, const Finish& finish) {
   auto snapshot = read_bundle(options.from);
   if (!snapshot) {
     // The folder is part of the command line: a wrong one is a usage error.
@@ -114,7 +132,7 @@ WorkResult replayed(const Options& options, const World& world) {
     error.kind = ErrorKind::usage;
     return failed(options, error);
   }
-  return rendered(options, world, identify(std::move(*snapshot), judging(options)));
+  return finish(identify(std::move(*snapshot), judging(options)));
 }
 
 /// What one attempt has to respect.
@@ -122,6 +140,7 @@ struct Attempt {
   Clock::time_point end;              ///< Of the whole inspection.
   const std::set<std::string>& skip;  ///< Files that did not answer before.
   Progress& progress;
+  const Finish& finish;
 };
 
 /// What the worker does: finds the target, captures it, and finishes the command.
@@ -129,7 +148,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
   Progress& progress = attempt.progress;
   if (!options.from.empty()) {
     progress.set("read the snapshot", {});
-    return replayed(options, world);
+    return replayed(options, attempt.finish);
   }
   progress.set("find the process", {});
   auto target = target_of(options, world);
@@ -160,11 +179,11 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
     return written ? WorkResult{} : failed(options, written.error());
   }
   progress.set("judge", {});
-  return rendered(options, world, std::move(report));
+  return attempt.finish(std::move(report));
 }
 
 /// Supervises workers until one finishes. A file that does not answer is left out the next time.
-WorkResult supervised(const Options& options, const World& world) {
+WorkResult supervised(const Options& options, const World& world, const Finish& finish) {
   const auto end = Clock::now() + options.timeout;
   std::set<std::string> skip;
   while (true) {
@@ -174,7 +193,7 @@ WorkResult supervised(const Options& options, const World& world) {
     Supervisor supervisor;
     auto result = supervisor.run(limits, [&](Progress& progress) {
       try {
-        return work(options, world, {end, skip, progress});
+        return work(options, world, {end, skip, progress, finish});
       } catch (const std::exception& error) {
         return failed(
             options,
@@ -190,16 +209,32 @@ WorkResult supervised(const Options& options, const World& world) {
   }
 }
 
+WorkResult inspected(const Options& options, const World& world) {
+  return supervised(options, world,
+                    [&](Report report) { return rendered(options, world, std::move(report)); });
+}
+
+WorkResult explain(const Options& options, const World& world) {
+  const auto page = read_page(options, world);
+  if (!page) return failed(options, page.error());
+  if (!options.names_target()) return explained(options, world, *page, nullptr);
+  return supervised(options, world, [&](Report report) {
+    judge(report, judging(options));
+    return explained(options, world, *page, &report);
+  });
+}
+
 WorkResult result_of(const Options& options, const World& world) {
   switch (options.command) {
     case Command::json_schema:
       return {.output = std::string(json_schema()), .message = {}, .code = kExitOk};
     case Command::policies:
       return {.output = render_policies(options.format), .message = {}, .code = kExitOk};
-    case Command::snapshot: return supervised(options, world);
+    case Command::explain: return explain(options, world);
+    case Command::snapshot:
     case Command::inspect: break;
   }
-  return supervised(options, world);
+  return inspected(options, world);
 }
 
 }  // namespace

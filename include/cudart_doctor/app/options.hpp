@@ -14,7 +14,7 @@
 
 namespace cudart_doctor {
 
-enum class Command : std::uint8_t { inspect, snapshot, policies, json_schema };
+enum class Command : std::uint8_t { inspect, snapshot, policies, explain, json_schema };
 enum class Format : std::uint8_t { text, json };
 enum class ColorChoice : std::uint8_t { automatic, always, never };
 
@@ -36,7 +36,13 @@ struct Options {
   ColorChoice color = ColorChoice::automatic;
   bool verbose = false;
   std::string log_level = "warn";
-  std::string directory;  ///< snapshot: where to.
+  std::string directory;               ///< snapshot: where to.
+  std::optional<std::string> subject;  ///< explain: a finding, a code, "-"; nothing: all findings.
+
+  /// Whether something that can be inspected was named.
+  [[nodiscard]] bool names_target() const {
+    return pid.has_value() || port.has_value() || !from.empty() || !load.empty();
+  }
 };
 
 /// What the program is to print at once, and its exit code: help, version, a usage error.

@@ -8,6 +8,7 @@
 
 #include "cudart_doctor/app/options.hpp"
 #include "cudart_doctor/base/result.hpp"
+#include "cudart_doctor/sys/input.hpp"
 
 namespace cudart_doctor {
 
@@ -15,6 +16,8 @@ struct World {
   std::string proc_root = "/proc";
   /// Writes a report to where -o says.
   std::function<Result<void>(const std::string& path, std::string_view bytes)> write_output;
+  /// Reads stdin, at most `limit` bytes of it.
+  std::function<Result<InputEnd>(std::size_t limit, const InputTaker& take)> read_input;
   /// One line of log on stderr.
   std::function<void(std::string_view message)> complain;
   /// One line of log that only a closer look at the log shows (--log-level info).
@@ -22,6 +25,9 @@ struct World {
   /// Whether a report on stdout is to be coloured by itself (a terminal, NO_COLOR not set, ...).
   bool colour_by_itself = false;
 };
+
+/// No more of a log is looked at.
+inline constexpr std::size_t kMaxLog = std::size_t{64} << 20U;
 
 /// Runs the command and returns the exit code.
 int run(const Options& options, const World& world);

@@ -1,0 +1,18 @@
+// `cudart-doctor explain`: what its argument stands for, and the log on stdin.
+#pragma once
+
+#include "cudart_doctor/app/options.hpp"
+#include "cudart_doctor/app/run.hpp"
+#include "cudart_doctor/render/explain.hpp"
+
+namespace cudart_doctor {
+
+/// What is to be explained; reads stdin for "-". Errors: usage where the word is not known, naming
+/// the near ones; io.
+Result<ExplainPage> read_page(const Options& options, const World& world);
+
+/// 0, or 3 where nothing in the log was recognised, or where `report` (nullptr: nothing was
+/// inspected) lacks a required probe.
+int explain_exit_code(const ExplainPage& page, const Report* report);
+
+}  // namespace cudart_doctor

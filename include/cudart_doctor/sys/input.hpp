@@ -1,0 +1,20 @@
+// Reads what the user pipes in, in pieces and up to a limit.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string_view>
+
+#include "cudart_doctor/base/result.hpp"
+
+namespace cudart_doctor {
+
+enum class InputEnd : bool { complete, cut };
+
+using InputTaker = std::function<void(std::string_view bytes)>;
+
+/// Gives `take` at most `limit` bytes of descriptor `fd`; EINTR is retried. `cut` where there was
+/// more. Errors: io with errno.
+Result<InputEnd> read_input(int fd, std::size_t limit, const InputTaker& take);
+
+}  // namespace cudart_doctor

@@ -1,0 +1,48 @@
+#include "cudart_doctor/sys/input.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace cudart_doctor {
+namespace {
+
+/// As read(), but never fails for a signal or for a descriptor that does not wait.
+ssize_t read_some(int fd, char* buffer, std::size_t size) {
+  while (true) {
+    const ssize_t count = ::read(fd, buffer, size);
+    if (count >= 0) return count;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
+      if (::poll(&wait, 1, -1) >= 0 || errno == EINTR) continue;
+      return -1;
+    }
+    if (errno != EINTR) return -1;
+  }
+}
+
+}  // namespace
+
+Result<InputEnd> read_input(int fd, std::size_t limit, const InputTaker& take) {
+  std::vector<char> buffer(std::size_t{64} * 1024);
+  std::size_t left = limit;
+  while (true) {
+    // At the limit one byte more tells whether anything was left.
+    const std::size_t wanted = left == 0 ? 1 : std::min(left, buffer.size());
+    const ssize_t count = read_some(fd, buffer.data(), wanted);
+    if (count < 0) {
+      const int error = errno;
+      return fail(ErrorKind::io, std::string("cannot read stdin: ") + std::strerror(error), error);
+    }
+    if (count == 0) return InputEnd::complete;
+    if (left == 0) return InputEnd::cut;
+    take({buffer.data(), static_cast<std::size_t>(count)});
+    left -= static_cast<std::size_t>(count);
+  }
+}
+
+}  // namespace cudart_doctor
