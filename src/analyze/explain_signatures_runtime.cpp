@@ -26,7 +26,7 @@ constexpr std::array kRows{
                 "modelscope/ms-swift#9494"},
     Signature{
         .id = "fusion-disabled",
-        .patterns = {"disabling flashinfer allreduce fusion"},
+        .patterns = {"Disabling flashinfer allreduce fusion"},
         .meaning = "FlashInfer's fused all-reduce could not be set up and is off until restart; "
                    "the server runs on, slower.",
         .printed_by = "SGLang, on every tensor-parallel rank",
@@ -39,8 +39,8 @@ constexpr std::array kRows{
         .command = kProbe,
         .seen = "sgl-project/sglang#30875 sgl-project/sglang#30580"},
     Signature{.id = "two-majors-warning",
-              .patterns = {"cudnn frontend warning: multiple libcudart",
-                           "multiple libcudart libraries found*using libcudart.so.12"},
+              .patterns = {"cuDNN Frontend warning: Multiple libcudart",
+                           "Multiple libcudart libraries found*Using libcudart.so.12"},
               .meaning = "Two CUDA majors can be opened; cuDNN's front end goes on with CUDA 12.",
               .printed_by = "cuDNN's front end",
               .versions = "1.25.0 and later; before, the same situation ended the process",
@@ -51,7 +51,7 @@ constexpr std::array kRows{
               .seen = "NVIDIA/cudnn-frontend#211"},
     Signature{
         .id = "two-majors",
-        .patterns = {"multiple libcudart libraries found"},
+        .patterns = {"Multiple libcudart libraries found"},
         .meaning = "cuDNN's front end can open libcudart.so.12 and libcudart.so.13, and refuses "
                    "both.",
         .printed_by = "cuDNN's front end (std::runtime_error), also inside SGLang's warm-up",
@@ -61,7 +61,7 @@ constexpr std::array kRows{
         .command = kLook,
         .seen = "NVIDIA/cudnn-frontend#211 sgl-project/sglang#29071"},
     Signature{.id = "override-not-opened",
-              .patterns = {"unable to load libcudart library specified by cudnn_frontend_cudart"},
+              .patterns = {"Unable to load libcudart library specified by CUDNN_FRONTEND_CUDART"},
               .meaning = "The library that the override names cannot be opened.",
               .printed_by = "cuDNN's front end",
               .versions = "1.25.0 and later",
@@ -69,7 +69,7 @@ constexpr std::array kRows{
               .check = "The value of CUDNN_FRONTEND_CUDART_LIB_NAME in the process's environment.",
               .command = kLook},
     Signature{.id = "no-runtime-opens",
-              .patterns = {"unable to load any libcudart.so"},
+              .patterns = {"Unable to load any libcudart.so"},
               .meaning = "cuDNN's front end can open neither libcudart.so.12 nor libcudart.so.13.",
               .printed_by = "cuDNN's front end (std::runtime_error)",
               .causes = {Cause{"No runtime is mapped, and the loader finds none.", "RT01"},
@@ -81,7 +81,7 @@ constexpr std::array kRows{
         .id = "not-loaded",
         .patterns = {"libcudart is not loaded in the current process",
                      "libcudart.so is not loaded in the current process",
-                     "try setting vllm_cudart_so_path"},
+                     "try setting VLLM_CUDART_SO_PATH"},
         .meaning = "A consumer searched the list of mappings and found no line that its rule "
                    "accepts.",
         .printed_by = "vLLM, SGLang, FlashInfer",
@@ -95,7 +95,7 @@ constexpr std::array kRows{
         .seen = "vllm-project/vllm#7588 vllm-project/vllm#12998"},
     Signature{
         .id = "unexpected-filename",
-        .patterns = {"unexpected filename: *for library libcudart"},
+        .patterns = {"Unexpected filename: *for library libcudart"},
         .meaning = "The first mapping with \"libcudart\" in its line is not named like a runtime, "
                    "and the scan gives up on it.",
         .printed_by = "vLLM, SGLang, FlashInfer (AssertionError)",
@@ -121,7 +121,7 @@ constexpr std::array kRows{
               .command = kLook,
               .seen = "vllm-project/vllm#13040"},
     Signature{.id = "duplicate-names",
-              .patterns = {"found duplicate*libcudart", "found duplicate cuda runtime files"},
+              .patterns = {"Found duplicate*libcudart", "Found duplicate CUDA runtime files"},
               .meaning =
                   "Several names of a CUDA runtime were found. One file under two names is one "
                   "runtime, and harmless.",
@@ -188,7 +188,7 @@ constexpr std::array kRows{
         .seen = "vllm-project/vllm#6893 pytorch/pytorch#147001"},
     Signature{
         .id = "common-ops-not-loaded",
-        .patterns = {"could not load any common_ops library"},
+        .patterns = {"Could not load any common_ops library"},
         .meaning = "SGLang's kernel package could not load its library; the loader's own message "
                    "stands near.",
         .printed_by = "sgl-kernel (ImportError)",
@@ -199,8 +199,8 @@ constexpr std::array kRows{
         .command = kLook,
         .seen = "sgl-project/sglang#18203"},
     Signature{.id = "p2p-check-stuck",
-              .patterns = {"stuck at*generating gpu p2p access cache",
-                           "hangs at*generating gpu p2p access cache"},
+              .patterns = {"stuck at*generating GPU P2P access cache",
+                           "hangs at*generating GPU P2P access cache"},
               .meaning =
                   "The check which cards reach each other starts processes that load a runtime by "
                   "the consumer's rule, and does not end.",

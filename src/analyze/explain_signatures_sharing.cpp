@@ -22,8 +22,8 @@ constexpr std::array kRows{
         .seen = "vllm-project/vllm#42609 vllm-project/vllm#49101 vllm-project/vllm#56180"},
     Signature{
         .id = "pidfd-refused",
-        .patterns = {"pidfd_getfd*operation not permitted", "pidfd_open*operation not permitted",
-                     "pidfd_getfd*function not implemented", "pidfd_open*function not implemented"},
+        .patterns = {"pidfd_getfd*Operation not permitted", "pidfd_open*Operation not permitted",
+                     "pidfd_getfd*Function not implemented", "pidfd_open*Function not implemented"},
         .meaning = "A descriptor of shared device memory could not be taken out of the other "
                    "process.",
         .printed_by = "PyTorch with expandable segments",
@@ -34,7 +34,7 @@ constexpr std::array kRows{
         .command = kPeers,
         .seen = "pytorch/pytorch#165685 verl-project/verl#3377"},
     Signature{.id = "pidfd-bad-descriptor",
-              .patterns = {"pidfd_getfd*bad file descriptor"},
+              .patterns = {"pidfd_getfd*Bad file descriptor"},
               .meaning =
                   "Reader and writer disagree on the kind of handle (descriptor or fabric). It is "
                   "no matter of rights.",
@@ -46,8 +46,8 @@ constexpr std::array kRows{
               .seen = "pytorch/pytorch#179220"},
     Signature{
         .id = "ipc-open-invalid-context",
-        .patterns = {"ipcopenmemhandle*invalid device context", "cuda_ipc*invalid device context",
-                     "ipcopenmemhandle*cuda_error_invalid_context|"},
+        .patterns = {"IpcOpenMemHandle*invalid device context", "cuda_ipc*invalid device context",
+                     "IpcOpenMemHandle*CUDA_ERROR_INVALID_CONTEXT|"},
         .meaning = "The driver took the handle for the importer's own and refused it. Services "
                    "often hide this and fall back to slow copies.",
         .printed_by = "UCX and NIXL in the debug log, programs that open handles",
@@ -58,9 +58,9 @@ constexpr std::array kRows{
         .command = kPeers,
         .seen = "vllm-project/vllm#55906 openucx/ucx#11226 openucx/ucx#11978"},
     Signature{.id = "ipc-export-refused",
-              .patterns = {"ipcgetmemhandle*invalid argument", "ipcgetmemhandle*invalid value",
-                           "ipcgetmemhandle*cudaerrorinvalidvalue|",
-                           "ipcgetmemhandle*cuda_error_invalid_value|"},
+              .patterns = {"IpcGetMemHandle*invalid argument", "IpcGetMemHandle*invalid value",
+                           "IpcGetMemHandle*cudaErrorInvalidValue|",
+                           "IpcGetMemHandle*CUDA_ERROR_INVALID_VALUE|"},
               .meaning =
                   "The memory cannot be exported by a legacy handle: it is of the virtual-memory "
                   "calls, of a stream-ordered pool, or pinned host memory.",
@@ -71,7 +71,7 @@ constexpr std::array kRows{
               .command = kProbe,
               .seen = "chelsea0x3b/cudarc#521 vllm-project/vllm#45611"},
     Signature{.id = "ipc-handle-not-opened",
-              .patterns = {"failed to open cuda ipc handle"},
+              .patterns = {"failed to open CUDA IPC handle"},
               .meaning =
                   "A handle of another process was refused. Codes 1, 101, 201 and 205 have all "
                   "been seen for the same cause.",
@@ -84,7 +84,7 @@ constexpr std::array kRows{
               .command = kPeers,
               .seen = "NVIDIA/nccl#360 triton-inference-server/server#6872"},
     Signature{.id = "device-uuid-unknown",
-              .patterns = {"device uuid not found", "device uuid *not found"},
+              .patterns = {"Device UUID not found", "Device UUID *not found"},
               .meaning = "The importer sees no card with the exporter's UUID.",
               .printed_by = "LMCache",
               .causes = {Cause{"The processes have different cards, or one has none.", "IP03"},
@@ -94,9 +94,9 @@ constexpr std::array kRows{
               .seen = "LMCache/LMCache#4186"},
     Signature{
         .id = "peer-enable-mapping-failed",
-        .patterns = {"enablepeeraccess*mapping of buffer object failed",
-                     "enablepeeraccess*cudaerrormapbufferobjectfailed|",
-                     "enablepeeraccess*cuda_error_map_failed|"},
+        .patterns = {"EnablePeerAccess*mapping of buffer object failed",
+                     "EnablePeerAccess*cudaErrorMapBufferObjectFailed|",
+                     "EnablePeerAccess*CUDA_ERROR_MAP_FAILED|"},
         .meaning = "Peer access was promised by the query and failed when it was switched on.",
         .printed_by = "programs that use several cards",
         .causes = {Cause{"BAR size, IOMMU or topology do not allow it.", "IP06"}},
@@ -104,8 +104,8 @@ constexpr std::array kRows{
         .command = kProbe,
         .seen = "tinygrad/open-gpu-kernel-modules#16"},
     Signature{.id = "sharing-hook",
-              .patterns = {"libvgpu.so*invalid device ordinal", "hami-core*invalid device ordinal",
-                           "[hami-core error", "libvgpu.so*from ld_preload cannot be preloaded",
+              .patterns = {"libvgpu.so*invalid device ordinal", "HAMi-core*invalid device ordinal",
+                           "[HAMI-core ERROR", "libvgpu.so*from LD_PRELOAD cannot be preloaded",
                            "libvgpu.so*undefined symbol"},
               .meaning = "A hook for sharing cards stands between the program and libcuda.",
               .printed_by = "HAMi-core (libvgpu.so), the dynamic loader",

@@ -9,7 +9,7 @@ namespace {
 constexpr std::array kRows{
     Signature{
         .id = "device-link",
-        .patterns = {"undefined symbol: __cudaregisterlinkedbinary"},
+        .patterns = {"undefined symbol: __cudaRegisterLinkedBinary"},
         .meaning = "The program's own device link is at fault: no libcudart ever had this name.",
         .printed_by = "the dynamic loader",
         .causes = {Cause{"Device code was linked once statically and once shared, or not at all."}},
@@ -27,7 +27,7 @@ constexpr std::array kRows{
         .command = kLook,
         .seen = "pytorch/pytorch#157381"},
     Signature{.id = "stand-in-lacks-symbol",
-              .patterns = {"undefined symbol: __cudainitmodule|"},
+              .patterns = {"undefined symbol: __cudaInitModule|"},
               .meaning =
                   "What carries the runtime's soname lacks a function that every genuine runtime "
                   "of the major has.",
@@ -50,8 +50,8 @@ constexpr std::array kRows{
     Signature{.id = "runtime-symbol-missing",
               .patterns = {"undefined symbol: cuda*, version libcudart.so",
                            "undefined symbol: __cuda*, version libcudart.so",
-                           "undefined symbol: __cudaregisterfatbinaryend|",
-                           "undefined symbol: cudagetdriverentrypoint"},
+                           "undefined symbol: __cudaRegisterFatBinaryEnd|",
+                           "undefined symbol: cudaGetDriverEntryPoint"},
               .meaning =
                   "An object was built for a newer CUDA runtime of the same soname than the one "
                   "that is loaded.",
@@ -74,10 +74,10 @@ constexpr std::array kRows{
               .command = kLook},
     Signature{
         .id = "driver-symbol-missing",
-        .patterns = {"undefined symbol: cugreenctx", "undefined symbol: cumem",
-                     "undefined symbol: cuctx", "undefined symbol: cumulticast",
-                     "undefined symbol: cutensormap", "undefined symbol: culibrary",
-                     "undefined symbol: cudevice", "undefined symbol: cugetprocaddress"},
+        .patterns = {"undefined symbol: cuGreenCtx", "undefined symbol: cuMem",
+                     "undefined symbol: cuCtx", "undefined symbol: cuMulticast",
+                     "undefined symbol: cuTensorMap", "undefined symbol: cuLibrary",
+                     "undefined symbol: cuDevice", "undefined symbol: cuGetProcAddress"},
         .meaning = "An object asks the driver for a function that it does not have.",
         .printed_by = "the dynamic loader",
         .causes = {Cause{"The driver is older than the object.", "SY02"},

@@ -126,8 +126,10 @@ std::string probe_unseen(const Report& report) {
   switch (report.probe_verdict.outcome) {
     case ProbeOutcome::works: return {};
     case ProbeOutcome::not_run: {
-      const std::string& reason = report.snapshot.probe.reason;
-      return reason.empty() ? "no probe ran (--probe on)" : "no probe ran: " + reason;
+      const ProbeFacts& probe = report.snapshot.probe;
+      return probe.decision == ProbeDecision::not_asked || probe.reason.empty()
+                 ? "no probe ran (--probe on)"
+                 : "no probe ran: " + probe.reason;
     }
     case ProbeOutcome::does_not:
     case ProbeOutcome::not_confirmed: break;
@@ -204,9 +206,11 @@ Standing standing_of(std::string_view finding, const Report& report) {
   if (find_entry(finding) == nullptr) {
     return {StandingKind::unchecked, "no finding stands for this cause"};
   }
-  for (const Finding& each : report.findings) {
-    if (each.id != finding) continue;
-    return {StandingKind::confirmed, std::string(word_of(each.severity)) + ": " + each.headline};
+  // Gravest first: of several findings of one id the first one counts.
+  const auto found = std::ranges::find(report.findings, finding, &Finding::id);
+  if (found != report.findings.end()) {
+    return {found->severity == Severity::info ? StandingKind::noted : StandingKind::confirmed,
+            std::string(word_of(found->severity)) + ": " + found->headline};
   }
   if (report.snapshot.environment_only) {
     return {StandingKind::unseen, "no program was started, only an environment was looked at"};

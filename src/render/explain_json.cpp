@@ -10,6 +10,7 @@ namespace {
 std::string_view name_of(StandingKind kind) {
   switch (kind) {
     case StandingKind::confirmed: return "confirmed";
+    case StandingKind::noted: return "noted";
     case StandingKind::not_found: return "not_found";
     case StandingKind::unseen: return "unseen";
     case StandingKind::unchecked: return "unchecked";

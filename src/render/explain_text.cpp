@@ -27,6 +27,7 @@ std::string standing_text(std::string_view finding, const Report& report) {
   switch (standing.kind) {
     case StandingKind::confirmed:
       return "confirmed here: " + std::string(finding) + " stands, " + printable(standing.reason);
+    case StandingKind::noted: return "noted here only, " + printable(standing.reason);
     case StandingKind::not_found: return "not found here";
     case StandingKind::unseen: return "could not be seen here: " + printable(standing.reason);
     case StandingKind::unchecked: return "not checked here: " + printable(standing.reason);
@@ -141,8 +142,12 @@ std::string code_title(int code) {
   return out;
 }
 
+void write_title(TextWriter& writer, std::string_view title) {
+  writer.entry({.hang = kTextColumn}, title);
+}
+
 void write_page(TextWriter& writer, const CodePage& page, const Report* report) {
-  writer.line(code_title(page.code));
+  write_title(writer, code_title(page.code));
   const CodeEntry* entry = find_code_entry(page.code);
   if (entry == nullptr) {
     writer.labelled("CAUSES",
@@ -151,8 +156,8 @@ void write_page(TextWriter& writer, const CodePage& page, const Report* report) 
     return;
   }
   writer.labelled("TEXT", entry->text);
-  write_causes(writer, entry->causes, report);
   write_target(writer, report);
+  write_causes(writer, entry->causes, report);
   writer.labelled("CHECK",
                   "which call returned it, and on which side: the code alone does not "
                   "tell the causes apart.");
@@ -164,7 +169,7 @@ void write_symptom(TextWriter& writer, const Symptom& symptom, const Report* rep
       count_of(symptom.count, "line") + ", the first is " + std::to_string(symptom.first_line);
   const std::string title = symptom.signature != nullptr ? std::string(symptom.signature->id)
                                                          : code_title(symptom.code->code);
-  writer.line(cut_end(title, kColumns));
+  write_title(writer, title);
   writer.labelled("FOUND", "in " + times + ":");
   writer.entry({.before = std::string(kTextColumn, ' ')}, escape_foreign(trim(symptom.text)),
                kMaxTextLines);
@@ -193,8 +198,8 @@ void write_page(TextWriter& writer, const LogPage& page, const Report* report) {
   }
   write_target(writer, report);
   if (page.cut) {
-    writer.labelled("NOTE",
-                    "only the first " + std::to_string(answer.bytes >> 20U) + " MiB were read");
+    writer.labelled("NOTE", "only the first " + std::to_string(answer.bytes >> 20U) +
+                                " MiB were read; for the end of a log: tail -c 64M LOG | ...");
   }
   for (const Symptom& symptom : answer.symptoms) write_symptom(writer, symptom, report);
 }

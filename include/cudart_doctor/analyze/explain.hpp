@@ -73,7 +73,8 @@ std::vector<const Signature*> signatures_of(std::string_view finding);
 std::vector<int> codes_of(std::string_view finding);
 
 enum class StandingKind : std::uint8_t {
-  confirmed,  ///< The finding stands in the report.
+  confirmed,  ///< The finding stands in the report, as a warning or graver.
+  noted,      ///< It stands as info only: something speaks for the cause, not enough.
   not_found,  ///< It does not, and everything that could show it was seen.
   unseen,     ///< It does not, but something that could show it was not seen.
   unchecked,  ///< No finding stands for this cause.
@@ -82,7 +83,7 @@ enum class StandingKind : std::uint8_t {
 /// What an inspection says of one cause.
 struct Standing {
   StandingKind kind = StandingKind::unchecked;
-  std::string reason;  ///< Confirmed: severity and headline; unseen: why. Printable.
+  std::string reason;  ///< Confirmed, noted: severity and headline; unseen: why. Printable.
 };
 
 Standing standing_of(std::string_view finding, const Report& report);

@@ -84,6 +84,8 @@ TEST_CASE("a finding of the report confirms its cause") {
   const Standing standing = standing_of("RT04", report);
   CHECK(standing.kind == StandingKind::confirmed);
   CHECK(standing.reason == "critical: FlashInfer takes the stub.");
+  report.findings.back().severity = Severity::info;
+  CHECK(kind("RT04", report) == StandingKind::noted);
 }
 
 TEST_CASE("a missing finding clears its cause only where everything was seen") {
