@@ -87,7 +87,7 @@ struct LogReader::State {
   void take_escaped(char letter);
   void add(char letter);
   void end_line();
-  void look();
+  void look(std::size_t until);
 
   TextMatcher matcher = make_matcher();
   std::vector<Symptom> found =
@@ -101,9 +101,9 @@ struct LogReader::State {
   bool line_begun = false;
 };
 
-void LogReader::State::look() {
-  if (line.size() == known) return;
-  const auto hit = matcher.find(line, known);
+void LogReader::State::look(std::size_t until) {
+  if (until <= known) return;
+  const auto hit = matcher.find(line, {.after = known, .until = until});
   if (!hit) return;
   Symptom& symptom = found[hit->owner];
   if (symptom.count++ != 0) return;
@@ -112,7 +112,7 @@ void LogReader::State::look() {
 }
 
 void LogReader::State::end_line() {
-  look();
+  look(line.size());
   line.clear();
   known = 0;
 }
@@ -126,9 +126,10 @@ void LogReader::State::add(char letter) {
   }
   line += letter;
   if (line.size() < kPiece) return;
-  look();
+  // The last byte's successor is not known yet, and may show that a word goes on.
+  look(line.size() - 1);
   line.erase(0, line.size() - kOverlap);
-  known = line.size();
+  known = line.size() - 1;
 }
 
 /// Inside a terminal's control sequence, which is left out.

@@ -85,29 +85,34 @@ void TextMatcher::build() {
   children_ = {};
 }
 
-void TextMatcher::take(const Piece& piece, std::string_view line, std::size_t end,
-                       std::optional<PatternHit>& best, std::size_t known) {
+std::optional<PatternHit> TextMatcher::take(const Piece& piece, std::string_view line,
+                                            std::size_t end) {
   const std::size_t begin = end - piece.size;
-  if (piece.word_begin && begin > 0 && is_word(line[begin - 1])) return;
-  if (piece.word_end && end < line.size() && is_word(line[end])) return;
+  if (piece.word_begin && begin > 0 && is_word(line[begin - 1])) return std::nullopt;
+  if (piece.word_end && end < line.size() && is_word(line[end])) return std::nullopt;
   std::size_t pattern_begin = begin;
   if (!piece.first) {
     const Progress& before = progress_[piece.slot - 1];
-    if (before.line != line_ || before.end > begin || begin - before.end > kGap) return;
+    const bool near = before.line == line_ && before.end <= begin && begin - before.end <= kGap;
+    if (!near) return std::nullopt;
     pattern_begin = before.begin;
   }
   progress_[piece.slot] = {line_, pattern_begin, end};
-  if (!piece.last || end <= known) return;
-  if (!best || piece.owner < best->owner) best = PatternHit{piece.owner, pattern_begin, end};
+  if (!piece.last) return std::nullopt;
+  return PatternHit{piece.owner, pattern_begin, end};
 }
 
-std::optional<PatternHit> TextMatcher::find(std::string_view line, std::size_t known) {
+std::optional<PatternHit> TextMatcher::find(std::string_view line, HitRange range) {
   ++line_;
   std::optional<PatternHit> best;
   std::size_t node = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
     node = next_[node * classes_ + class_of_.at(static_cast<std::uint8_t>(line[i]))];
-    for (const Piece& piece : pieces_[node]) take(piece, line, i + 1, best, known);
+    for (const Piece& piece : pieces_[node]) {
+      const auto hit = take(piece, line, i + 1);
+      if (!hit || hit->end <= range.after || hit->end > range.until) continue;
+      if (!best || hit->owner < best->owner) best = hit;
+    }
   }
   return best;
 }

@@ -18,6 +18,12 @@ struct PatternHit {
   std::size_t end = 0;
 };
 
+/// Only hits that end behind `after` and at most at `until` count.
+struct HitRange {
+  std::size_t after = 0;
+  std::size_t until = 0;
+};
+
 class TextMatcher {
  public:
   /// The pieces of a pattern may lie so many bytes apart.
@@ -28,8 +34,8 @@ class TextMatcher {
   void add(std::string_view pattern, std::size_t owner);
   /// To be called once after the last add().
   void build();
-  /// The hit with the lowest owner that ends after the first `known` bytes of `line`.
-  std::optional<PatternHit> find(std::string_view line, std::size_t known);
+  /// The hit in `range` with the lowest owner.
+  std::optional<PatternHit> find(std::string_view line, HitRange range);
 
  private:
   /// One piece of one pattern ends at a node.
@@ -50,8 +56,8 @@ class TextMatcher {
   };
 
   void add_piece(std::string_view text, Piece piece);
-  void take(const Piece& piece, std::string_view line, std::size_t end,
-            std::optional<PatternHit>& best, std::size_t known);
+  /// Notes the progress that `piece`, which ends at `end`, means; the hit where it is the last.
+  std::optional<PatternHit> take(const Piece& piece, std::string_view line, std::size_t end);
 
   std::array<std::uint8_t, 256> class_of_{};  ///< Bytes that no pattern holds share class 0.
   std::uint32_t classes_ = 1;

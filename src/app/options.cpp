@@ -231,12 +231,11 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
       ->required()
       ->type_name("DIR");
   auto* policies = app.add_subcommand("policies", "List the selection rules that are known");
-  auto* explain = app.add_subcommand(
-      "explain", "Explain a finding, a CUDA result code, or an error text on stdin");
+  auto* explain = app.add_subcommand("explain", "Explain a finding, a code, or a log on stdin");
   explain
       ->add_option("subject", options.subject,
-                   "RT04, lookalike-selected, 201, cudaErrorInvalidValue; - reads\n"
-                   "a log from stdin; nothing lists all findings")
+                   "RT04, lookalike-selected, 201 or a CUDA name;\n"
+                   "- reads a log from stdin (none: all findings)")
       ->type_name("ID|CODE|-");
   app.require_subcommand(0, 1);
 

@@ -1,5 +1,6 @@
 // `explain --json`: a small document of its own; docs/explain.md describes it.
 #include "cudart_doctor/analyze/cuda_codes.hpp"
+#include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/render/explain.hpp"
 #include "render/json_parts.hpp"
 #include "render/names.hpp"
@@ -88,7 +89,10 @@ Json symptom_json(const Symptom& symptom, const Report* report) {
   row["causes"] = causes_json(signature->causes, report);
   row["check"] = signature->check;
   row["command"] = signature->command;
-  row["seen_in"] = text_or_null(signature->seen);
+  row["seen_in"] = Json::array();
+  for (const std::string_view place : split(signature->seen, ' ')) {
+    if (!place.empty()) row["seen_in"].push_back(place);
+  }
   return row;
 }
 

@@ -79,6 +79,17 @@ TEST_CASE("a symptom is found anywhere in a line without end, and counted once")
   }
 }
 
+TEST_CASE("a number is read to its end wherever a long line is cut") {
+  for (std::size_t before = 16365; before < 16390; ++before) {
+    INFO(before);
+    const LogAnswer answer = read(std::string(before, '.') + "CUDA error 201: x");
+    REQUIRE(answer.symptoms.size() == 1);
+    CHECK(answer.symptoms[0].code->code == 201);
+    CHECK(answer.symptoms[0].count == 1);
+    CHECK(read(std::string(before, '.') + "CUDA error 2010").symptoms.empty());
+  }
+}
+
 TEST_CASE("of a long line the part around the symptom is kept") {
   const LogAnswer answer = read(std::string(5000, 'x') + kText + std::string(5000, 'y'));
   REQUIRE(answer.symptoms.size() == 1);
