@@ -70,6 +70,11 @@ TextMatcher make_matcher() {
   return matcher;
 }
 
+const TextMatcher& matcher() {
+  static const TextMatcher made = make_matcher();
+  return made;
+}
+
 /// The part of the line that is shown: around the hit where the line is long.
 std::string shown(std::string_view line, const PatternHit& hit) {
   constexpr std::size_t kBefore = 100;
@@ -89,7 +94,7 @@ struct LogReader::State {
   void end_line();
   void look(std::size_t until);
 
-  TextMatcher matcher = make_matcher();
+  MatchState match = matcher().make_state();
   std::vector<Symptom> found =
       std::vector<Symptom>(signatures().size() + 1 + code_entries().size());
   LogAnswer answer;
@@ -103,7 +108,7 @@ struct LogReader::State {
 
 void LogReader::State::look(std::size_t until) {
   if (until <= known) return;
-  const auto hit = matcher.find(line, {.after = known, .until = until});
+  const auto hit = matcher().find(line, {.after = known, .until = until}, match);
   if (!hit) return;
   Symptom& symptom = found[hit->owner];
   if (symptom.count++ != 0) return;

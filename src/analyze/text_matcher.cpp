@@ -26,7 +26,7 @@ void TextMatcher::add(std::string_view pattern, std::size_t owner) {
   const auto parts = split(pattern, '*');
   for (std::size_t i = 0; i < parts.size(); ++i) {
     std::string_view text = parts[i];
-    Piece piece{.slot = static_cast<std::uint32_t>(progress_.size()),
+    Piece piece{.slot = slots_++,
                 .owner = static_cast<std::uint32_t>(owner),
                 .first = i == 0,
                 .last = i + 1 == parts.size(),
@@ -35,7 +35,6 @@ void TextMatcher::add(std::string_view pattern, std::size_t owner) {
     if (piece.word_begin) text.remove_prefix(1);
     if (piece.word_end) text.remove_suffix(1);
     piece.size = static_cast<std::uint16_t>(text.size());
-    progress_.emplace_back();
     add_piece(text, piece);
   }
 }
@@ -85,31 +84,36 @@ void TextMatcher::build() {
   children_ = {};
 }
 
-std::optional<PatternHit> TextMatcher::take(const Piece& piece, std::string_view line,
-                                            std::size_t end) {
-  const std::size_t begin = end - piece.size;
-  if (piece.word_begin && begin > 0 && is_word(line[begin - 1])) return std::nullopt;
-  if (piece.word_end && end < line.size() && is_word(line[end])) return std::nullopt;
-  std::size_t pattern_begin = begin;
-  if (!piece.first) {
-    const Progress& before = progress_[piece.slot - 1];
-    const bool near = before.line == line_ && before.end <= begin && begin - before.end <= kGap;
-    if (!near) return std::nullopt;
-    pattern_begin = before.begin;
-  }
-  progress_[piece.slot] = {line_, pattern_begin, end};
-  if (!piece.last) return std::nullopt;
-  return PatternHit{piece.owner, pattern_begin, end};
+MatchState TextMatcher::make_state() const {
+  return {.progress = std::vector<MatchState::Progress>(slots_), .line = 0};
 }
 
-std::optional<PatternHit> TextMatcher::find(std::string_view line, HitRange range) {
-  ++line_;
+std::optional<PatternHit> TextMatcher::find(std::string_view line, HitRange range,
+                                            MatchState& state) const {
+  // Notes how far the piece's pattern got; the hit where the piece is its last one.
+  const auto take = [&](const Piece& piece, std::size_t end) -> std::optional<PatternHit> {
+    const std::size_t begin = end - piece.size;
+    if (piece.word_begin && begin > 0 && is_word(line[begin - 1])) return std::nullopt;
+    if (piece.word_end && end < line.size() && is_word(line[end])) return std::nullopt;
+    std::size_t pattern_begin = begin;
+    if (!piece.first) {
+      const auto& before = state.progress[piece.slot - 1];
+      const bool near =
+          before.line == state.line && before.end <= begin && begin - before.end <= kGap;
+      if (!near) return std::nullopt;
+      pattern_begin = before.begin;
+    }
+    state.progress[piece.slot] = {state.line, pattern_begin, end};
+    if (!piece.last) return std::nullopt;
+    return PatternHit{piece.owner, pattern_begin, end};
+  };
+  ++state.line;
   std::optional<PatternHit> best;
   std::size_t node = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
     node = next_[node * classes_ + class_of_.at(static_cast<std::uint8_t>(line[i]))];
     for (const Piece& piece : pieces_[node]) {
-      const auto hit = take(piece, line, i + 1);
+      const auto hit = take(piece, i + 1);
       if (!hit || hit->end <= range.after || hit->end > range.until) continue;
       if (!best || hit->owner < best->owner) best = hit;
     }

@@ -24,6 +24,17 @@ struct HitRange {
   std::size_t until = 0;
 };
 
+/// What one reader keeps of the line at hand, for each piece of each pattern.
+struct MatchState {
+  struct Progress {
+    std::uint64_t line = 0;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  std::vector<Progress> progress;
+  std::uint64_t line = 0;
+};
+
 class TextMatcher {
  public:
   /// The pieces of a pattern may lie so many bytes apart.
@@ -34,8 +45,10 @@ class TextMatcher {
   void add(std::string_view pattern, std::size_t owner);
   /// To be called once after the last add().
   void build();
+  /// A state for find(); one a reader.
+  [[nodiscard]] MatchState make_state() const;
   /// The hit in `range` with the lowest owner.
-  std::optional<PatternHit> find(std::string_view line, HitRange range);
+  std::optional<PatternHit> find(std::string_view line, HitRange range, MatchState& state) const;
 
  private:
   /// One piece of one pattern ends at a node.
@@ -48,24 +61,13 @@ class TextMatcher {
     bool word_begin = false;
     bool word_end = false;
   };
-  /// How far a pattern got in the line at hand.
-  struct Progress {
-    std::uint64_t line = 0;
-    std::size_t begin = 0;
-    std::size_t end = 0;
-  };
-
   void add_piece(std::string_view text, Piece piece);
-  /// Notes the progress that `piece`, which ends at `end`, means; the hit where it is the last.
-  std::optional<PatternHit> take(const Piece& piece, std::string_view line, std::size_t end);
-
   std::array<std::uint8_t, 256> class_of_{};  ///< Bytes that no pattern holds share class 0.
   std::uint32_t classes_ = 1;
   std::vector<std::vector<std::uint32_t>> children_;  ///< [node][class]; 0: none, until build().
   std::vector<std::vector<Piece>> pieces_;            ///< [node]
   std::vector<std::uint32_t> next_;                   ///< [node * classes_ + class]
-  std::vector<Progress> progress_;
-  std::uint64_t line_ = 0;
+  std::uint32_t slots_ = 0;
 };
 
 }  // namespace cudart_doctor

@@ -16,7 +16,7 @@ namespace cudart_doctor {
 
 struct Cause {
   std::string_view text;
-  std::string_view finding{};  ///< Id; empty where no finding stands for it.
+  std::string_view finding = {};  ///< Id; empty where no finding stands for it.
 };
 
 /// Unused places of the tables are empty.
@@ -30,11 +30,11 @@ struct Signature {
   std::array<std::string_view, 8> patterns;
   std::string_view meaning;
   std::string_view printed_by;
-  std::string_view versions{};  ///< Since when, until when; empty: not known, or all.
+  std::string_view versions = {};  ///< Since when, until when; empty: not known, or all.
   Causes causes;
-  std::string_view check;    ///< What to look at.
-  std::string_view command;  ///< What confirms or clears the causes.
-  std::string_view seen{};   ///< Public reports: "vllm-project/vllm#47586".
+  std::string_view check;      ///< What to look at.
+  std::string_view command;    ///< What confirms or clears the causes.
+  std::string_view seen = {};  ///< Public reports: "vllm-project/vllm#47586".
 };
 
 /// Most specific first: a line of a log belongs to the first one that fits.
