@@ -37,6 +37,21 @@ Mark mark_of(StageOutcome outcome) {
   return {};
 }
 
+std::string_view title_of(Mechanism mechanism) {
+  switch (mechanism) {
+    case Mechanism::legacy_memory: return "CUDA IPC memory handle";
+    case Mechanism::event: return "CUDA IPC event handle";
+    case Mechanism::vmm_socket: return "VMM descriptor over a socket";
+    case Mechanism::vmm_pidfd: return "VMM descriptor by pidfd_getfd";
+    case Mechanism::fabric: return "fabric handle";
+    case Mechanism::multicast: return "multicast";
+    case Mechanism::legacy_on_vmm: return "CUDA IPC handle of VMM memory";
+    case Mechanism::legacy_on_pool: return "CUDA IPC handle of pool memory";
+    case Mechanism::legacy_on_pinned: return "CUDA IPC handle of pinned memory";
+  }
+  return {};
+}
+
 /// "cudaIpcOpenMemHandle: 201 cudaErrorDeviceUninitialized", "" where no call is concerned.
 std::string call_text(const std::string& call, std::optional<int> code) {
   std::string out = escape_foreign(call);
@@ -145,8 +160,7 @@ void write_sharing(TextWriter& writer, const ProbeVerdict& verdict) {
     if (!news && !writer.verbose()) continue;
     const Mark mark = offered || each.outcome != ProbeOutcome::does_not ? mark_of(each.outcome)
                                                                         : Mark{"no", Tone::plain};
-    std::string text(name_of(each.mechanism));
-    std::replace(text.begin(), text.end(), '_', ' ');
+    std::string text(title_of(each.mechanism));
     if (!each.needed_by.empty()) text += ": " + printable(each.needed_by);
     if (!each.reason.empty()) text += "; " + printable(each.reason);
     writer.entry({.before = pad(first ? "SHARING" : "", kTextColumn),

@@ -281,8 +281,9 @@ TEST_CASE("verbose shows whole paths, evidence and the steps of every rule") {
 TEST_CASE("a probe that passed is one line and who needs which way to share memory") {
   const std::string text = text_of(probed_report());
   CHECK(has_line(text, "PROBE    works: mHC kernels and CUDA IPC, on GPU 0 (NVIDIA H200)"));
-  CHECK(
-      has_line(text, "SHARING  ok            legacy memory: custom all-reduce of vLLM and SGLang"));
+  CHECK(has_line(text,
+                 "SHARING  ok            CUDA IPC memory handle: custom all-reduce of vLLM and"));
+  CHECK(has_line(text, "                       SGLang"));
   CHECK(text.find("fabric") == std::string::npos);
 }
 
@@ -307,5 +308,5 @@ TEST_CASE("a verbose report names every stage of a probe and what each mechanism
     INFO(word);
     CHECK(text.find(word) != std::string::npos);
   }
-  CHECK(text.find("fabric; refused: 800") != std::string::npos);
+  CHECK(text.find("fabric handle; refused: 800") != std::string::npos);
 }
