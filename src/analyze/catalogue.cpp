@@ -54,8 +54,7 @@ constexpr std::array kCatalogue{
         "critical; error where only a runtime that the headline's rule does not take is too new",
         "The probe's first CUDA call answers 35 or 36, and the driver says of itself that it is "
         "for an older CUDA than the runtime.",
-        "This runtime cannot be used with this driver; 35 alone would not say so, since it also "
-        "stands for no driver at all.",
+        "This runtime cannot be used with this driver: its calls answer 35 or 36.",
         "Install packages for a CUDA version that the driver knows, or a newer driver."},
     CatalogueEntry{"DR08", "image-unsupported", Owner::image, "error",
                    "The probe's sample kernel cannot be loaded: 200, 209, 218 or 222; or PTX "

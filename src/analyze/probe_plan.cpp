@@ -76,9 +76,9 @@ ProbeSubject subject_of(const Report& report, const Candidate& candidate,
   subject.path = candidate.path;
   subject.key = key_of(report, candidate);
   subject.build_id = candidate.build_id.value_or("");
-  const bool fake = is_fake(candidate.kind);
-  subject.look_alike = fake && !request.look_alikes;
-  subject.alone = fake;
+  subject.look_alike = is_fake(candidate.kind);
+  subject.symbols_only = subject.look_alike && !request.look_alikes;
+  subject.alone = subject.look_alike;
   if (!candidate.object) {
     const DiskEntry* entry = file_on_disk(report.snapshot, candidate.path);
     subject.alone = subject.alone || has_run_path(entry == nullptr ? nullptr : entry->elf.get());

@@ -20,12 +20,15 @@ Exit codes:
   0  nothing found at or above --fail-on
   1  something found at or above --fail-on
   2  the command line is wrong, or the output could not be written
-  3  could not decide: no permission, process gone, deadline, unread library
+  3  could not decide: no permission, process gone, deadline, unread library,
+     a required probe that did not run
+  `snapshot` exits with 0 once the folder is written, whatever was found.
 
 Examples:
   cudart-doctor                         what a program started here would get
   cudart-doctor --pid 4121              a running server
   cudart-doctor --port 8000 --json      the process that listens on port 8000
+  cudart-doctor --probe require         preflight: kernels and CUDA IPC must work
   cudart-doctor snapshot --pid 4121 --dir snap
   cudart-doctor --from snap             the same report, on any machine
 
@@ -128,7 +131,7 @@ std::string parse_devices(const std::string& text, std::vector<int>& out) {
   for (const std::string_view part : split(text, ',')) {
     const auto number = parse_unsigned(part, 10);
     if (!number || *number >= kMostDevices) {
-      return "'" + text + "' is neither all nor a list of device numbers such as 0,2";
+      return "'" + text + "' is neither all nor a list of device numbers below 64, such as 0,2";
     }
     const int device = static_cast<int>(*number);
     if (std::find(out.begin(), out.end(), device) != out.end()) {
@@ -197,7 +200,7 @@ Format asked_format(std::span<const char* const> arguments) {
 
 std::variant<Options, Immediate> parse_options(int argc, const char* const* argv) {
   Options options;
-  CLI::App app{"Which CUDA runtime would this process use, who would pick it, and why?",
+  CLI::App app{"Which CUDA runtime would this process use, who picks it, and does it work?",
                "cudart-doctor"};
   app.set_version_flag("--version", "cudart-doctor " CUDART_DOCTOR_VERSION);
   app.footer(kFooter);
@@ -231,6 +234,10 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
       return Immediate{"snapshot: --from is a snapshot already\n", true, kExitUsage,
                        options.format};
     }
+  }
+  if (!options.peers.empty() && !options.pid && !options.port) {
+    return Immediate{"--peer: name the process that it shares memory with: --pid or --port\n", true,
+                     kExitUsage, options.format};
   }
   const bool asks_for_probe =
       options.probe.mode == ProbeMode::on || options.probe.mode == ProbeMode::require;

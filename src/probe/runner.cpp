@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "cudart_doctor/base/text.hpp"
@@ -40,6 +41,15 @@ std::string make_mark() {
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) return {};
   return "CUDART_DOCTOR_PROBE=" + std::to_string(number);
+}
+
+/// By device and stage, the exporter first: two runs that saw the same tell the same, however the
+/// children's records met.
+void put_in_order(std::vector<StageResult>& stages) {
+  std::stable_sort(stages.begin(), stages.end(), [](const StageResult& a, const StageResult& b) {
+    return std::tie(a.device, a.peer_device, a.stage, a.side) <
+           std::tie(b.device, b.peer_device, b.stage, b.side);
+  });
 }
 
 class ProbeRun {
@@ -195,12 +205,14 @@ PairRequest ProbeRun::request_for(const Job& job) const {
   request.order.all_pairs = plan_.all_pairs;
   request.order.no_ipc = plan_.no_ipc;
   const bool look_alike = plan_.subjects[job.subjects.front()].look_alike;
+  // What the driver can do is not asked through something that may only play a runtime.
   request.order.driver_checks = !driver_checked_ && !look_alike;
   // A stub may end the process at any call: it is only asked for its symbols.
-  request.partner = look_alike ? Partner::none : Partner::importer;
+  const bool symbols_only = plan_.subjects[job.subjects.front()].symbols_only;
+  request.partner = symbols_only ? Partner::none : Partner::importer;
   for (const std::size_t subject : job.subjects) {
     request.order.runtimes.push_back({.index = static_cast<std::uint32_t>(subject),
-                                      .symbols_only = plan_.subjects[subject].look_alike});
+                                      .symbols_only = plan_.subjects[subject].symbols_only});
     request.files.push_back(files_[subject].get());
   }
   return request;
@@ -261,6 +273,7 @@ void ProbeRun::keep_one(const Job& job, const PairOutcome& outcome, std::size_t 
   runtime.stages = outcome.start;
   if (file_stages_[subject]) runtime.stages.push_back(*file_stages_[subject]);
   runtime.stages.insert(runtime.stages.end(), record.stages.begin(), record.stages.end());
+  put_in_order(runtime.stages);
   if (before && std::none_of(runtime.stages.begin(), runtime.stages.end(), is_failure)) {
     before->outcome = StageOutcome::skipped;
     before->side = ProbeSide::runner;

@@ -87,6 +87,13 @@ const StageResult* first_bad(const ProbedRuntime& runtime) {
   return bad == runtime.stages.end() ? nullptr : &*bad;
 }
 
+/// A look-alike that was not only asked for its symbols.
+bool was_run(const ProbedRuntime& runtime) {
+  return std::any_of(runtime.stages.begin(), runtime.stages.end(), [](const StageResult& stage) {
+    return stage.stage > Stage::symbols && stage.outcome != StageOutcome::skipped;
+  });
+}
+
 std::string names_text(const ProbedRuntime& runtime) {
   if (!runtime.missing.empty()) return "lacks " + escape_foreign(join(runtime.missing, ", "));
   return {};
@@ -110,15 +117,17 @@ void write_runtime(TextWriter& writer, const ProbedRuntime& runtime, const std::
     text = stage_text(*bad);
   } else if (runtime.look_alike) {
     mark = {"look-alike", Tone::notice};
-    text = "asked for its symbols only";
+    text = was_run(runtime) ? "every stage passed" : "asked for its symbols only";
   }
-  if (const std::string names = names_text(runtime); !names.empty()) {
+  const std::string names = names_text(runtime);
+  if (!names.empty() && text.find(names) == std::string::npos) {
     text += (text.empty() ? "" : "; ") + names;
   }
   for (const std::string& where : runtime.elsewhere) {
     text += (text.empty() ? "" : "; ") + escape_foreign(where);
   }
-  if (runtime.alone && !runtime.look_alike) text += text.empty() ? "alone" : "; alone";
+  if (runtime.alone && writer.verbose())
+    text += (text.empty() ? "" : "; ") + std::string("in a pair of its own");
   writer.entry({.before = " " + pad(ref, 2),
                 .word = std::string(mark.word),
                 .tone = mark.tone,
@@ -175,6 +184,28 @@ void write_sharing(TextWriter& writer, const ProbeVerdict& verdict) {
 }
 
 }  // namespace
+
+/// What was compared of each process that was named with --peer.
+void write_peers(TextWriter& writer, const Report& report) {
+  const Snapshot& snapshot = report.snapshot;
+  bool first = true;
+  for (const PeerFacts& peer : snapshot.peers) {
+    const bool objection =
+        std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
+          const bool of_peers =
+              finding.id == "IP02" || finding.id == "IP03" || finding.id == "IP07";
+          return of_peers && finding.severity >= Severity::warning;
+        });
+    std::string text = "PID " + std::to_string(peer.pid) + " " + escape_foreign(peer.comm) + ": ";
+    text += objection ? "see the findings" : "PID namespace and device nodes forbid no sharing";
+    if (peer.uid && snapshot.process.uid && *peer.uid != *snapshot.process.uid) {
+      text += "; another user: event handles do not open (205)";
+    }
+    text += "; no handle was passed to it";
+    writer.labelled(first ? "PEER" : "", text, 3);
+    first = false;
+  }
+}
 
 void write_probe(TextWriter& writer, const Report& report) {
   const ProbeFacts& probe = report.snapshot.probe;

@@ -84,7 +84,7 @@ TEST_CASE("another file at the path is not taken for the candidate") {
 TEST_CASE("a look-alike is asked for symbols in a process of its own, without a peer") {
   auto plan = plan_with("");
   plan.environment.emplace_back("REPORT", "descriptors");
-  plan.subjects[1].look_alike = true;
+  plan.subjects[1].look_alike = plan.subjects[1].symbols_only = true;
   const auto facts = probe::run(plan, options());
   REQUIRE(facts.runtimes.size() == 3);
   const auto& look_alike = facts.runtimes[2];

@@ -310,3 +310,28 @@ TEST_CASE("a verbose report names every stage of a probe and what each mechanism
   }
   CHECK(text.find("fabric handle; refused: 800") != std::string::npos);
 }
+
+TEST_CASE("a peer that was compared is named, and what speaks against it") {
+  Report report = healthy_report();
+  report.snapshot.process.uid = 0;
+  PeerFacts peer;
+  peer.pid = 4188;
+  peer.comm = "python";
+  peer.uid = 1000;
+  report.snapshot.peers = {peer};
+  std::string text = text_of(report);
+  CHECK(text.find("PEER     PID 4188 python: PID namespace and device nodes forbid no sharing") !=
+        std::string::npos);
+  CHECK(text.find("another user") != std::string::npos);
+  Finding finding;
+  finding.id = "IP02";
+  finding.severity = Severity::error;
+  report.findings = {finding};
+  CHECK(text_of(report).find("PEER     PID 4188 python: see the findings") != std::string::npos);
+}
+
+TEST_CASE("a refused probe is told at the head") {
+  const auto lines = lines_of(text_of(refused_probe_report()));
+  const auto place = std::find(lines.begin(), lines.end(), "Not tested on a GPU: see PROBE below.");
+  CHECK(place - lines.begin() < 5);
+}
