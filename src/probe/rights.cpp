@@ -20,7 +20,7 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr std::array<std::string_view, 14> kStepNames = {"setpgid",
+constexpr std::array<std::string_view, 14> kStepNames = {"setsid",
                                                          "prctl(PR_SET_PDEATHSIG)",
                                                          "dup2",
                                                          "setns(CLONE_NEWPID)",

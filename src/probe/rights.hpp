@@ -20,7 +20,7 @@ namespace cudart_doctor {
 
 /// What a child does between fork and exec, as far as it can fail.
 enum class StartStep : std::uint8_t {
-  process_group,
+  session,
   parent,
   descriptors,
   pid_namespace,

@@ -107,7 +107,8 @@ void reset_process() {
   int root = request.rights->root.get();
   int directory = request.rights->directory.get();
   const StartReport early(report_fd);
-  if (::setpgid(0, 0) != 0) early.give_up(StartStep::process_group, errno);
+  // Without our terminal: foreign code could write to it raw, or type commands for its user.
+  if (::setsid() < 0) early.give_up(StartStep::session, errno);
   if (!die_with_parent(side.parent)) early.give_up(StartStep::parent, ESRCH);
   const std::array kept = {&report_fd, &executable, &mounts, &root, &directory};
   if (!place_descriptors(side.placed, kept)) early.give_up(StartStep::descriptors, errno);

@@ -36,7 +36,7 @@ struct ChildRequest {
 };
 
 struct StartedChild {
-  pid_t pid = -1;                    ///< Also its process group.
+  pid_t pid = -1;                    ///< Also its process group and session.
   UniqueFd results;                  ///< What it writes to kProbeResultFd; does not block.
   UniqueFd output;                   ///< Its stdout and stderr; does not block.
   UniqueFd handle;                   ///< Readable once it has ended; not valid before Linux 5.3.

@@ -61,6 +61,7 @@ std::string report_of_itself() {
     ::sigaction(SIGPIPE, nullptr, &action);
     return action.sa_handler == SIG_DFL ? "default" : "changed";
   }
+  if (what == "session") return ::getsid(0) == ::getpid() ? "its own" : "the doctor's";
   const UniqueFd fd(::open(what.c_str(), O_RDONLY | O_CLOEXEC));
   const auto text = read_descriptor(fd.get(), what, 1U << 20U);
   return text ? *text : text.error().message;
