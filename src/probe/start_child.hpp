@@ -18,9 +18,8 @@ namespace cudart_doctor {
 
 /// Whose view a child gets.
 enum class View : std::uint8_t {
-  own,
-  target_files,  ///< The target's mount namespace.
-  target,        ///< Its PID namespace too, where that is another: /proc is its.
+  own,     ///< For files of ours only.
+  target,  ///< The target's namespaces and root.
 };
 
 struct ChildRequest {
