@@ -91,20 +91,12 @@ ProbeSubject subject_of(const Report& report, const Candidate& candidate,
   return subject;
 }
 
-bool differ(const std::map<std::string, std::uint64_t>& ours,
-            const std::map<std::string, std::uint64_t>& theirs, const std::string& name) {
-  const auto own = ours.find(name);
-  const auto other = theirs.find(name);
-  return own != ours.end() && other != theirs.end() && own->second != other->second;
-}
-
 ProbeIdentity identity_of(const ProcessFacts& process) {
   ProbeIdentity identity;
   identity.pid = process.pid;
   identity.uid = process.uid;
   identity.gid = process.gid;
   identity.start_ticks = process.start_ticks;
-  identity.enter_mount_namespace = differ(process.own_namespaces, process.namespaces, "mnt");
   return identity;
 }
 

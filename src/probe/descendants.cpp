@@ -1,6 +1,7 @@
 #include "descendants.hpp"
 
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,12 @@
 #include "cudart_doctor/formats/proc_text.hpp"
 
 namespace cudart_doctor {
+
+std::string make_mark() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) return {};
+  return "CUDART_DOCTOR_PROBE=" + std::to_string(number);
+}
 
 Descendants::Descendants(const ProcDirectory& proc) : proc_(proc) {
   ::prctl(PR_GET_CHILD_SUBREAPER, &was_subreaper_, 0, 0, 0);

@@ -14,6 +14,10 @@
 
 namespace cudart_doctor {
 
+/// A variable ("NAME=VALUE") that is not to be guessed, so that nobody else's process carries it;
+/// "" where the kernel has no random number.
+std::string make_mark();
+
 class Descendants {
  public:
   /// `proc` is /proc and must outlive this. Children that exist already (of the "self" target) are

@@ -127,7 +127,6 @@ bool Pair::start_one(ProbeSide side, int peer) {
   const auto order = make_order_file(encode_order(request_.order));
   auto child = order ? start_child({.argument = kProbeChildArgument,
                                     .rights = setting_.rights,
-                                    .view = request_.view,
                                     .environment = setting_.environment,
                                     .executable = setting_.executable,
                                     .peer = peer,
@@ -140,9 +139,6 @@ bool Pair::start_one(ProbeSide side, int peer) {
   } else if (child->failure) {
     result.detail = describe(*child->failure);
     result.call = result.detail.substr(0, result.detail.find(':'));
-    const StartStep step = child->failure->step;
-    outcome_.program_refused = step == StartStep::program || step == StartStep::own_proc ||
-                               step == StartStep::pid_namespace;
   } else {
     result.outcome = StageOutcome::pass;
     for (const StartNote& note : child->notes) outcome_.notes.push_back(note);
@@ -339,8 +335,8 @@ void Pair::name_loss() {
       if (start.side != child.side()) continue;
       start.outcome = StageOutcome::begun;
       start.detail = lost_->reason;
+      if (is_refusal_of_loader(child)) start.detail += ": the C library there does not serve it";
     }
-    outcome_.program_refused = is_refusal_of_loader(child);
   }
   for (ChildStream& other : streams_) {
     if (&other == &child || !other.open) continue;

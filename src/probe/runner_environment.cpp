@@ -9,6 +9,14 @@ namespace {
 
 constexpr std::string_view kNoCache = "CUDA_CACHE_DISABLE";
 
+/// The loader would leave files of the probe's children where the target has its own.
+constexpr std::array<std::string_view, 3> kLeavesFiles = {"LD_DEBUG_OUTPUT", "LD_PROFILE",
+                                                          "LD_PROFILE_OUTPUT"};
+
+bool leaves_files(std::string_view name) {
+  return std::find(kLeavesFiles.begin(), kLeavesFiles.end(), name) != kLeavesFiles.end();
+}
+
 bool concerns_cuda(std::string_view name) {
   constexpr std::array<std::string_view, 3> kLoader = {"LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT"};
   return name.starts_with("CUDA_") || name.starts_with("NVIDIA_") ||

@@ -45,7 +45,6 @@ struct ProbeIdentity {
   std::int64_t pid = 0;  ///< The target; 0: the doctor's own rights and view.
   std::optional<std::uint32_t> uid;
   std::optional<std::uint32_t> gid;
-  bool enter_mount_namespace = false;
   /// Its start time (field 22 of stat): a reused PID is refused; nothing: not compared.
   std::optional<std::uint64_t> start_ticks;
 };

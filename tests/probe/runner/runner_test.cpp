@@ -241,6 +241,12 @@ TEST_CASE("only the agreed descriptors are open in a child") {
   CHECK(probe::reported(facts) == "0 1 2 3 4 5 10 11 12");
 }
 
+TEST_CASE("a child leads a session of its own, without the doctor's terminal") {
+  auto plan = single_plan("");
+  plan.environment.emplace_back("REPORT", "session");
+  CHECK(probe::reported(probe::run(plan, options())) == "its own");
+}
+
 TEST_CASE("ignored signals are the doctor's own affair") {
   auto plan = single_plan("");
   plan.environment.emplace_back("REPORT", "signals");
