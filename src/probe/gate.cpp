@@ -58,7 +58,7 @@ Result<std::string> read_answer(ChildStream& stream, SteadyTime end,
     if (count > 0 || (count < 0 && errno == EINTR)) continue;
     if (count == 0) return text;
     if (ended) return text;
-    if (steady_clock::now() >= end) {
+    if (steady_clock::now() >= end || Descendants::interrupted()) {
       return fail(ErrorKind::timeout, "NVML gave no answer in time");
     }
     if (options.progress) options.progress("ask NVML who uses the cards");

@@ -155,7 +155,7 @@ void Pair::listen() {
     lost_ = find_lost();
     const bool all_ended = std::all_of(streams_.begin(), streams_.end(),
                                        [](const ChildStream& one) { return one.ended(); });
-    if (lost_ || all_ended || wants_fresh_pair()) return;
+    if (lost_ || all_ended || wants_fresh_pair() || Descendants::interrupted()) return;
     wait_for_news();
   }
 }

@@ -135,7 +135,9 @@ Result<void> ProbeRun::run_jobs() {
   while (!jobs.empty()) {
     const Job job = std::move(jobs.front());
     jobs.pop_front();
-    if (!start_failed_.empty()) {
+    if (Descendants::interrupted()) {
+      leave_out(job, "interrupted");
+    } else if (!start_failed_.empty()) {
       leave_out(job, start_failed_);
     } else if (steady_clock::now() + kTooShort >= setting.end) {
       leave_out(job, "no time left");

@@ -29,7 +29,8 @@ std::vector<std::string> child_environment(
     const std::vector<std::pair<std::string, std::string>>& variables) {
   std::vector<std::string> result;
   for (const auto& [name, value] : variables) {
-    if (name != kNoCache) result.push_back(std::string(name).append("=").append(value));
+    if (name != kNoCache && !leaves_files(name))
+      result.push_back(std::string(name).append("=").append(value));
   }
   result.push_back(std::string(kNoCache) + "=1");
   return result;
