@@ -32,7 +32,11 @@ std::vector<Finding> judge_mappings(const Observations& seen);
 /// DR01, DR03-DR05: of the mapped driver library, and where none is mapped of the one that a load
 /// of libcuda.so.1 would reach.
 std::vector<Finding> judge_driver(const Observations& seen);
-/// SY01: of mapped objects whose symbols were listed, and of files that the user named.
+/// RT09, RT12: names that the loader does not find, for this process or for a new one.
+std::vector<Finding> judge_loading(const Observations& seen);
+/// RT10, SY03: libraries of one toolkit that come from two.
+std::vector<Finding> judge_toolkit(const Observations& seen);
+/// SY01, SY02, SY04: of mapped objects, and of files that the user named.
 std::vector<Finding> judge_symbols(const Observations& seen);
 /// IP01, IP04, IP05.
 std::vector<Finding> judge_ipc(const Observations& seen);
@@ -44,6 +48,11 @@ std::vector<Finding> judge_interposers(const Observations& seen);
 std::vector<Finding> judge_node(const Observations& seen);
 /// What judge_driver wants to know about the disk.
 std::vector<DiskRequest> wanted_by_driver(const Snapshot& snapshot);
+
+/// What judge_loading wants to know about the disk.
+std::vector<DiskRequest> wanted_by_loading(const Snapshot& snapshot);
+/// What judge_toolkit wants to know about the disk.
+std::vector<DiskRequest> wanted_by_toolkit(const Snapshot& snapshot);
 
 /// A finding with the fixed parts of its catalogue entry filled in. `id` must be in the catalogue.
 Finding start_finding(std::string_view id, Severity severity, std::string headline);
