@@ -315,7 +315,7 @@ constexpr std::array kCatalogue{
         "SY03", "nvrtc-builtins-mismatch", Owner::image, "error",
         "The mapped NVRTC would open builtins of another release, or finds none under their name "
         "though others are there.",
-        "Run-time compilation of kernels fails.",
+        "Run-time compilation of kernels fails, or uses the built-in functions of another release.",
         "Install NVRTC and its builtins of one release; where only the name is wrong, add a link."},
     CatalogueEntry{
         "SY04", "version-need-unmatched", Owner::image, "error",

@@ -169,6 +169,33 @@ void add_once(std::vector<std::string>& list, std::string item) {
   if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(std::move(item));
 }
 
+/// The root that the others are to follow: the runtime's, else the first by address.
+const Part& leading_part(const std::vector<const Part*>& parts) {
+  const auto runtime = std::find_if(parts.begin(), parts.end(),
+                                    [](const Part* part) { return part->library == "cudart"; });
+  return runtime == parts.end() ? *parts.front() : **runtime;
+}
+
+std::vector<std::string> ways_to_one_release(const std::vector<const Part*>& parts,
+                                             const std::vector<std::string>& entries) {
+  std::vector<std::string> out;
+  for (const std::string& entry : entries) {
+    constexpr std::string_view kIs = " is ";
+    out.push_back("Take " + entry.substr(entry.find(kIs) + kIs.size()) + " out of LD_LIBRARY_PATH");
+  }
+  if (entries.empty()) {
+    const Part& leading = leading_part(parts);
+    std::vector<std::string> odd;
+    for (const Part* part : parts) {
+      if (part->root != leading.root) add_once(odd, part->library);
+    }
+    out.push_back("Have " + listed(odd, "and") + " of CUDA " + leading.release + " too, from " +
+                  escape_foreign(leading.root));
+  }
+  out.emplace_back("Restart the process");
+  return out;
+}
+
 Finding mixed(const Snapshot& snapshot, const std::vector<const Part*>& parts) {
   std::vector<std::string> names;
   std::vector<std::string> entries;
@@ -183,24 +210,19 @@ Finding mixed(const Snapshot& snapshot, const std::vector<const Part*>& parts) {
       start_finding("RT10", Severity::warning,
                     "Libraries of different CUDA releases are mapped: " + listed(names, "and") +
                         ", from " + std::to_string(roots.size()) + " places.");
+  finding.effect = "not made for each other: missing symbols, or kernels that cannot be linked";
   for (const Part* part : parts) {
     finding.evidence.push_back(part->library + " " + part->release + " of " +
                                escape_foreign(part->root) + ": " +
                                escape_foreign(snapshot.objects[part->object].path()));
   }
   append(finding.evidence, entries);
-  if (entries.empty()) {
-    finding.fixes = {"Have all of them from one place, " + escape_foreign(*roots.begin()) +
-                     " or another: one toolkit, or the wheels of one release"};
-    return finding;
+  if (!entries.empty()) {
+    finding.owner = Owner::user;
+    finding.evidence.emplace_back(
+        "LD_LIBRARY_PATH outranks a library's RUNPATH, but not its RPATH");
   }
-  finding.owner = Owner::user;
-  finding.evidence.emplace_back("LD_LIBRARY_PATH outranks a library's RUNPATH, but not its RPATH");
-  for (const std::string& entry : entries) {
-    const std::size_t is = entry.find(" is ");
-    finding.fixes.push_back("Take " + entry.substr(is + 4) + " out of LD_LIBRARY_PATH");
-  }
-  finding.fixes.emplace_back("Restart the process");
+  finding.fixes = ways_to_one_release(parts, entries);
   return finding;
 }
 
@@ -276,8 +298,6 @@ std::vector<std::string> builtins_there(const Snapshot& snapshot, const Companio
 
 Finding builtins_finding(const Companion& nvrtc, std::string headline) {
   Finding finding = start_finding("SY03", Severity::error, std::move(headline));
-  finding.effect = "run-time compilation fails: nvrtc: error: failed to open " +
-                   builtins_for(nvrtc) + ", or they are corrupted";
   finding.evidence.push_back("nvrtc " + nvrtc.version + ": " + escape_foreign(nvrtc.path));
   return finding;
 }
@@ -294,6 +314,8 @@ std::vector<Finding> judge_builtins(const Observations& seen, const Companion& n
         nvrtc, "NVRTC " + nvrtc.version + " would open the builtins of " + release + ".");
     const std::string path = answer.disk_path.value_or(
         answer.object ? seen.snapshot.objects[*answer.object].path() : std::string());
+    finding.effect =
+        "run-time compilation fails, or uses the built-in functions of another release";
     finding.evidence.push_back("Builtins " + release + " under the name " + name + ": " +
                                escape_foreign(path));
     const std::string entry = entry_that_brought(seen.snapshot, path);
@@ -309,6 +331,7 @@ std::vector<Finding> judge_builtins(const Observations& seen, const Companion& n
   Finding finding = builtins_finding(nvrtc, "NVRTC " + nvrtc.version +
                                                 " does not find its builtins: no file is named " +
                                                 name + " where the loader looks.");
+  finding.effect = "run-time compilation fails: nvrtc: error: failed to open " + name;
   for (const std::string& path : there) {
     finding.evidence.push_back("There instead: " + escape_foreign(path));
   }
