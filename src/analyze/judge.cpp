@@ -133,9 +133,10 @@ void judge(Report& report, const JudgeOptions& options) {
   const Observations seen{report.snapshot, report.candidates, report.companions, report.consumers,
                           report.selections};
   report.findings.clear();
-  for (auto* const family : {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver,
-                             &judge_symbols, &judge_loading, &judge_toolkit, &judge_ipc,
-                             &judge_peers, &judge_interposers, &judge_node}) {
+  for (auto* const family :
+       {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver, &judge_symbols,
+        &judge_sonames, &judge_origins, &judge_preloads, &judge_nvrtc, &judge_ipc, &judge_peers,
+        &judge_interposers, &judge_node}) {
     append_findings(report.findings, family(seen));
   }
   report.findings = with_probe(seen, std::move(report.findings));
