@@ -258,14 +258,15 @@ std::vector<Finding> judge_version_needs(const Observations& seen) {
       Finding finding = start_finding("SY04", Severity::error,
                                       object + " asks for versions of " + file +
                                           ", which it does not name among its needed libraries.");
-      finding.effect = "it loads only where " + file +
-                       " happens to be loaded before; else the loader stops the process";
+      finding.effect =
+          "it loads only where " + file +
+          " happens to be loaded before, by that name; else the loader ends the process";
       finding.evidence.push_back(escape_foreign(asker.path) + ": version needs name " + file +
                                  " (" + shown_names(need.versions) + ")");
       finding.evidence.push_back("NEEDED: " + shown_names(needed));
       finding.fixes = {"Rebuild or reinstall the package of " + object +
                            ": what renamed its needed libraries left the version needs behind",
-                       "Until then load " + file + " before it"};
+                       "Until then load what needs " + file + " before it"};
       out.push_back(std::move(finding));
     }
   }

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import unittest
 
-from support import PYTHON, Case, clean_environment
+from support import PYTHON, Case, clean_environment, need_program
 
 
 def finding(report, identity):
@@ -91,6 +91,57 @@ class Compilers(Case):
     def test_builtins_under_a_hashed_name(self):
         found = self.found(self.compiler("libnvrtc-builtins-6c5639ce.so.12.4"))
         self.assertIn("does not find its builtins", found["headline"])
+
+
+class Symbols(Case):
+    """Extensions that ask for more than what serves them has."""
+
+    def found(self, identity, *commands):
+        return finding(self.report("--pid", self.victim(*commands).pid), identity)
+
+    def asking(self, declaration):
+        # A driver's code is no constant, and it needs libc: a stub's is, and does not.
+        self.compile("libcuda.so.1", "int getpid(void); int cuInit(unsigned f) "
+                     "{ return getpid() + (int)f; }", "-Wl,-soname,libcuda.so.1")
+        code = declaration + "int op(void) { return cuInit(0) + cuGreenCtxStreamCreate(); }"
+        library = self.compile("op.so", code, "-L", str(self.folder), "-l:libcuda.so.1",
+                               "-Wl,-z,lazy", "-Wl,-rpath,$ORIGIN")
+        return f"load_lazily({str(library)!r})"
+
+    def test_a_driver_function_that_the_driver_lacks(self):
+        line = self.asking("int cuInit(unsigned); int cuGreenCtxStreamCreate(void);")
+        found = self.found("SY02", line)
+        self.assertEqual(found["severity"], "error")
+        self.assertIn(f"Needed by {self.folder}/op.so: cuGreenCtxStreamCreate", found["evidence"])
+
+    def test_a_driver_function_that_may_be_missing(self):
+        line = self.asking("int cuInit(unsigned); "
+                           "__attribute__((weak)) int cuGreenCtxStreamCreate(void);")
+        self.assertIsNone(self.found("SY02", line))
+
+    def versioned(self):
+        """A library that asks for the version node of a runtime beside it."""
+        (self.folder / "node").write_text("libcudart.so.12 { global: cuda*; local: *; };")
+        self.compile("libcudart.so.12", "int cudaFree(void *p) { return p != 0; }",
+                     "-Wl,-soname,libcudart.so.12", f"-Wl,--version-script={self.folder}/node")
+        return self.compile("op.so", "int cudaFree(void *); int op(void) { return cudaFree(0); }",
+                            "-L", str(self.folder), "-l:libcudart.so.12", "-Wl,-rpath,$ORIGIN")
+
+    def test_versions_of_a_library_that_is_not_needed(self):
+        need_program(self, "patchelf")
+        library = self.versioned()
+        subprocess.run(["patchelf", "--remove-needed", "libcudart.so.12", library], check=True)
+        # The loader compares names: the runtime must be there under the one that is asked for.
+        user = self.compile("user.so", "int user;", "-L", str(self.folder), "-Wl,--no-as-needed",
+                            "-l:libcudart.so.12", "-Wl,-rpath,$ORIGIN")
+        found = self.found("SY04", f"load({str(user)!r}, os.RTLD_NOW | os.RTLD_GLOBAL)",
+                           f"load({str(library)!r})")
+        self.assertEqual(found["severity"], "error")
+        self.assertIn("asks for versions of libcudart.so.12", found["headline"])
+
+    def test_versions_of_a_library_that_is_needed(self):
+        library = self.versioned()
+        self.assertIsNone(self.found("SY04", f"load({str(library)!r})"))
 
 
 if __name__ == "__main__":
