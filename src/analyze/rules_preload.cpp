@@ -24,8 +24,8 @@ bool names(const std::vector<std::string>& list, std::string_view name) {
 struct Preload {
   std::string entry;
   std::string source;  ///< "LD_PRELOAD", "/etc/ld.so.preload".
-  std::optional<std::size_t> object{};
-  std::string file{};  ///< On disk, where it is not loaded; "" for none.
+  std::optional<std::size_t> object;
+  std::string file;  ///< On disk, where it is not loaded; "" for none.
   const ElfFacts* elf = nullptr;
   bool known = true;  ///< False where something may be loaded that was not seen.
 
@@ -60,7 +60,9 @@ void look_at(const Snapshot& snapshot, const std::string& path, Preload& preload
 }
 
 Preload resolved(const Snapshot& snapshot, std::string entry, std::string source) {
-  Preload preload{.entry = std::move(entry), .source = std::move(source)};
+  Preload preload;
+  preload.entry = std::move(entry);
+  preload.source = std::move(source);
   const bool is_name = preload.entry.find('/') == std::string::npos;
   if (preload.entry.find('$') != std::string::npos || (!is_name && preload.entry[0] != '/')) {
     preload.known = false;

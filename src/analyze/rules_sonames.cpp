@@ -73,7 +73,8 @@ std::vector<const Candidate*> instead_of(const Observations& seen, std::string_v
     (!wanted || candidate.major == wanted ? same : others).push_back(&candidate);
   }
   std::vector<const Candidate*>& out = same.empty() ? others : same;
-  std::stable_partition(out.begin(), out.end(), [](const auto* c) { return c->loaded; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const auto* a, const auto* b) { return a->loaded && !b->loaded; });
   return out;
 }
 
@@ -86,7 +87,7 @@ std::vector<std::string> ways_to(const std::string& name, const Candidate& there
   const std::string path = escape_foreign(there.path);
   const std::string directory = escape_foreign(dir_name(there.path));
   const auto wanted = major_in(name);
-  if (wanted && there.major != wanted) {
+  if (wanted && there.major && *there.major != *wanted) {
     return {"Install the CUDA " + std::to_string(*wanted) + " runtime (" + wheel_of(*wanted) +
                 "), where the loader finds it",
             "Or take a build for CUDA " + std::to_string(*there.major)};
@@ -109,13 +110,14 @@ Finding unsatisfied(const std::string& name, const std::vector<std::string>& ask
   constexpr std::size_t kMost = 3;
   const Candidate& first = *there.front();
   const auto wanted = major_in(name);
-  const bool other_major = wanted && first.major != wanted;
+  const std::string other_major =
+      wanted && first.major && *first.major != *wanted ? std::to_string(*first.major) : "";
   Finding finding =
       start_finding("RT09", Severity::error,
                     escape_foreign(base_name(askers.front())) + " asks for " +
                         escape_foreign(name) + ", which the loader finds nowhere" +
-                        (other_major ? "; there is only CUDA " + std::to_string(*first.major) + "."
-                                     : ", though the runtime is there."));
+                        (other_major.empty() ? ", though the runtime is there."
+                                             : "; there is only CUDA " + other_major + "."));
   finding.effect = escape_foreign(name) +
                    ": cannot open shared object file; what asks for it does not load, or goes on "
                    "without CUDA";

@@ -118,11 +118,12 @@ std::vector<Part> parts_of(const Observations& seen) {
                    root_of(snapshot.objects[object].path(), snapshot.python), release_of(version)});
   };
   for (const Candidate* runtime : distinct_runtimes(snapshot, seen.candidates)) {
-    if (!runtime->vendored) add("cudart", *runtime->object, runtime->version);
+    if (!runtime->vendored && runtime->object) add("cudart", *runtime->object, runtime->version);
   }
   for (const Companion& companion : seen.companions) {
     const bool is_public = companion.soname.starts_with("libnvrtc.so.");
-    if (companion.kind == CompanionKind::nvrtc && companion.loaded && is_public) {
+    if (companion.kind == CompanionKind::nvrtc && companion.loaded && is_public &&
+        companion.object) {
       add("nvrtc", *companion.object, companion.version);
     }
   }
@@ -226,6 +227,7 @@ std::vector<Finding> judge_origins(const Observations& seen) {
     if (is_mixed) by_major[major_of(part.release)].push_back(&part);
   }
   std::vector<Finding> out;
+  out.reserve(by_major.size());
   for (const auto& [major, parts] : by_major) out.push_back(mixed(seen.snapshot, parts));
   return out;
 }
