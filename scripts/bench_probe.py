@@ -247,6 +247,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="only say whether there is a GPU")
     parser.add_argument("--binary", help="the program to measure")
     parser.add_argument("--floor", help="a probe_floor that is built already")
+    parser.add_argument("--kernels", help="mhc_gpu, for the bandwidth of its kernels")
     parser.add_argument("--runtimes", help="folder with three runtimes")
     parser.add_argument("--rounds", type=positive, default=15)
     parser.add_argument("--json", metavar="FILE")
@@ -276,6 +277,10 @@ def main():
     )
     for path in bench.runtimes:
         print(f"- {os.path.relpath(path, os.path.realpath(options.runtimes))}")
+    if options.kernels:
+        # Its own verdict (exit status 1: far below a copy) is in its text.
+        done = subprocess.run([options.kernels, "--bench"], capture_output=True, text=True, timeout=DEADLINE_S)
+        print(f"\n## kernels\n\n{done.stdout.strip()}{done.stderr.strip()}")
     if options.json:
         rows = [dataclasses.asdict(row) for row in bench.rows]
         document = {"benchmark": "probe", "machine": machine, "rows": rows}

@@ -54,8 +54,7 @@ constexpr std::array kCatalogue{
         "critical; error where only a runtime that the headline's rule does not take is too new",
         "The probe's first CUDA call answers 35 or 36, and the driver says of itself that it is "
         "for an older CUDA than the runtime.",
-        "This runtime cannot be used with this driver; 35 alone would not say so, since it also "
-        "stands for no driver at all.",
+        "This runtime cannot be used with this driver: its calls answer 35 or 36.",
         "Install packages for a CUDA version that the driver knows, or a newer driver."},
     CatalogueEntry{"DR08", "image-unsupported", Owner::image, "error",
                    "The probe's sample kernel cannot be loaded: 200, 209, 218 or 222; or PTX "
@@ -271,11 +270,32 @@ constexpr std::array kCatalogue{
         "The consumer behaves as if CUDA were not loaded.",
         "Upgrade the consumer, or use its override where it has one."},
     CatalogueEntry{
+        "RT09", "soname-unsatisfied", Owner::image, "error",
+        "A runtime that a loaded or named object needs, or that cuDNN's front end opened, is found "
+        "nowhere by the loader's rules, though one is here under another name, in another "
+        "directory, or of another major.",
+        "What asks for it does not load, or goes on without CUDA.",
+        "Add the link or the directory, or install the package that has the wanted name."},
+    CatalogueEntry{
+        "RT10", "toolkit-mixed-origin", Owner::image, "warning",
+        "Two of cudart, nvrtc, cublas, nvJitLink and cupti are mapped from different roots (a site "
+        "directory's wheels are one) and of different minor versions of one CUDA major. Static and "
+        "private copies do not count.",
+        "The libraries were not built for each other: missing symbols, or kernels that cannot be "
+        "linked. The owner is the user where LD_LIBRARY_PATH brought one of them.",
+        "Drop the entry that brought the odd ones, or install one release."},
+    CatalogueEntry{
         "RT11", "override-ineffective", Owner::user,
         "warning; error if it names a missing file; info if no consumer is there",
         "An override variable is set, but the rule would not read it, or it leads nowhere.",
         "The runtime that the operator asked for is not the one that is used.",
         "Remove the variable, or correct it; what outranks it is named in the evidence."},
+    CatalogueEntry{
+        "RT12", "preload-unresolvable", Owner::user, "critical",
+        "An object in LD_PRELOAD or /etc/ld.so.preload needs a CUDA library that a new process "
+        "would not find, while this one has it through another object's run path.",
+        "Preloads are loaded before the program: each child ends with status 127.",
+        "Give the object a run path, or put the directory into LD_LIBRARY_PATH."},
     CatalogueEntry{
         "SY01", "runtime-symbol-missing", Owner::image, "error",
         "An object needs a symbol at a version node of the runtime, and the runtime that would "
@@ -284,6 +304,23 @@ constexpr std::array kCatalogue{
         "The object was built for a newer CUDA runtime of the same major: it cannot be loaded, or "
         "its first call fails.",
         "Load the newer runtime first, or build the object for the runtime in use."},
+    CatalogueEntry{
+        "SY02", "driver-symbol-missing", Owner::image, "error",
+        "An object that needs libcuda uses a driver function that the driver in use does not have. "
+        "A link-time stub is not asked.",
+        "The object was built for a newer driver: it cannot be loaded, or its first call fails.",
+        "Take an older build, or install a newer driver."},
+    CatalogueEntry{
+        "SY03", "nvrtc-builtins-mismatch", Owner::image, "error",
+        "The mapped NVRTC would open builtins of another release, or finds none under their name "
+        "though others are there.",
+        "Run-time compilation of kernels fails, or uses the built-in functions of another release.",
+        "Install NVRTC and its builtins of one release; where only the name is wrong, add a link."},
+    CatalogueEntry{
+        "SY04", "version-need-unmatched", Owner::image, "error",
+        "An object's version needs name a CUDA library that is not among its needed libraries.",
+        "The loader refuses it, unless that library happens to be loaded before.",
+        "Rebuild the package: a tool renamed its needed libraries and left the versions behind."},
     CatalogueEntry{"SY05", "runtime-does-not-work", Owner::image, "error",
                    "A genuine runtime cannot be loaded or used by the probe: its file is cut, it "
                    "crashes or hangs, or a stage fails that no other finding explains.",

@@ -74,9 +74,13 @@ constexpr std::array kNeeds{
     NeedsRow{"RT06", kObjects | kSearch},
     NeedsRow{"RT07", kObjects | kPackages | kRules},
     NeedsRow{"RT08", kObjects | kPackages | kRules},
+    NeedsRow{"RT09", kObjects | kSearch},
     NeedsRow{"RT10", kObjects},
     NeedsRow{"RT11", kEnvironment | kPackages},
+    NeedsRow{"RT12", kObjects | kSearch},
     NeedsRow{"SY01", kObjects},
+    NeedsRow{"SY02", kObjects | kSearch},
+    NeedsRow{"SY03", kObjects | kSearch},
     NeedsRow{"SY04", kObjects},
     NeedsRow{"SY05", kObjects | kProbe},
 };

@@ -135,7 +135,8 @@ void judge(Report& report, const JudgeOptions& options) {
   report.findings.clear();
   for (auto* const family :
        {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver, &judge_symbols,
-        &judge_ipc, &judge_peers, &judge_interposers, &judge_node}) {
+        &judge_sonames, &judge_origins, &judge_preloads, &judge_nvrtc, &judge_ipc, &judge_peers,
+        &judge_interposers, &judge_node}) {
     append_findings(report.findings, family(seen));
   }
   report.findings = with_probe(seen, std::move(report.findings));

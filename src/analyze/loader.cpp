@@ -108,7 +108,10 @@ class Search {
   }
 
   /// Step 1: the link map in load order, l_name and DT_SONAME. No file is touched on a hit.
-  bool try_loaded() { return base_link_map(snapshot_) != nullptr ? try_link_map() : try_mapped(); }
+  bool try_loaded() {
+    if (query_.start == LoaderStart::fresh) return false;
+    return base_link_map(snapshot_) != nullptr ? try_link_map() : try_mapped();
+  }
 
   bool try_link_map() {
     for (const LinkEntry& entry : base_link_map(snapshot_)->entries) {
@@ -182,7 +185,7 @@ class Search {
   }
 
   void search_disk() {
-    for (const SearchEntry& entry : search_path(snapshot_, query_.caller)) {
+    for (const SearchEntry& entry : search_path(snapshot_, query_.caller, query_.caller_file)) {
       if (search_entry(entry)) return;
     }
     if (doubts_.empty() || snapshot_.origin == SnapshotOrigin::fixture) {
@@ -336,12 +339,29 @@ LoaderAnswer simulate_dlopen(const Snapshot& snapshot, const LoaderQuery& query)
   return Search(snapshot, query).run();
 }
 
+bool is_surely_missing(const Snapshot& snapshot, const LoaderQuery& query) {
+  const LoaderAnswer answer = simulate_dlopen(snapshot, query);
+  if (answer.outcome != Outcome::not_found || answer.disk_path) return false;
+  const auto path = search_path(snapshot, query.caller, query.caller_file);
+  // The cache lists what is in the hwcaps directories of the default ones.
+  const bool open = std::any_of(path.begin(), path.end(), [](const SearchEntry& entry) {
+    return entry.kind == SearchKind::current_directory ||
+           (entry.has_hwcaps && entry.source != kDefaultDirectory);
+  });
+  const auto* cache = snapshot.loader.cache.get();
+  const bool by_processor =
+      cache != nullptr && std::any_of(cache->begin(), cache->end(), [&](const auto& entry) {
+        return entry.soname == query.name && entry.hwcap;
+      });
+  return !open && !by_processor;
+}
+
 std::vector<DiskRequest> wanted_by_dlopen(const Snapshot& snapshot, const LoaderQuery& query) {
   if (query.name.find('/') != std::string_view::npos) {
     return {{DiskRequest::Want::elf, std::string(query.name), {}}};
   }
   std::vector<DiskRequest> wanted;
-  for (const SearchEntry& entry : search_path(snapshot, query.caller)) {
+  for (const SearchEntry& entry : search_path(snapshot, query.caller, query.caller_file)) {
     if (entry.kind != SearchKind::directory) continue;
     const std::string slash = entry.directory == "/" ? "" : "/";
     wanted.push_back(

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cudart_doctor/base/text.hpp"
+
 namespace cudart_doctor {
 namespace {
 
@@ -44,6 +46,13 @@ std::vector<std::size_t> handle_scope(const Snapshot& snapshot, std::size_t obje
     }
   }
   return scope;
+}
+
+bool goes_by(const LoadedObject& object, std::string_view name) {
+  const ElfFacts* elf = object.elf.get();
+  if (elf != nullptr && elf->soname == name) return true;
+  return std::any_of(object.paths.begin(), object.paths.end(),
+                     [&](const std::string& path) { return base_name(path) == name; });
 }
 
 /// For entries that no mapping matches: by name.
@@ -111,6 +120,20 @@ std::optional<std::size_t> find_loaded_file(const Snapshot& snapshot, const File
   if (!key.is_file()) return std::nullopt;
   for (const std::size_t object : loaded_objects(snapshot)) {
     if (snapshot.objects[object].key == key) return object;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> find_loaded_as(const Snapshot& snapshot, std::string_view name) {
+  for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
+    if (snapshot.objects[i].executable && goes_by(snapshot.objects[i], name)) return i;
+  }
+  const auto* spaces = snapshot.link_map.get();
+  if (spaces == nullptr) return std::nullopt;
+  for (const LinkNamespace& space : *spaces) {
+    for (const LinkEntry& entry : space.entries) {
+      if (base_name(entry.name) == name) return object_of_entry(snapshot, entry);
+    }
   }
   return std::nullopt;
 }

@@ -245,9 +245,15 @@ const ChildEnd& end_of(const ProbedRuntime& runtime, ProbeSide side) {
 }
 
 /// The runner ended this side because the other one was gone: it waited, and did nothing wrong.
+/// Where it ended both, the stage is the reason: records that cannot be read, or no more of them.
 bool is_collateral(const ProbedRuntime& runtime, const StageResult& stage) {
-  return stage.outcome == StageOutcome::begun && stage.side != ProbeSide::runner &&
-         end_of(runtime, stage.side).kind == ChildEndKind::killed;
+  if (stage.outcome != StageOutcome::begun || stage.side == ProbeSide::runner) return false;
+  const auto is_killed = [&](ProbeSide side) {
+    return end_of(runtime, side).kind == ChildEndKind::killed;
+  };
+  const ProbeSide other =
+      stage.side == ProbeSide::exporter ? ProbeSide::importer : ProbeSide::exporter;
+  return is_killed(stage.side) && !is_killed(other);
 }
 
 /// The runner's note that a runtime failed beside others and passed alone, with a code of handles

@@ -1,6 +1,7 @@
 // Whether a probe may run. It takes about 1 GiB of a card for half a second: beside somebody else's
 // work that can abort a server which measures its free memory just then.
 #include <algorithm>
+#include <optional>
 
 #include "cudart_doctor/analyze/probe_plan.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -52,6 +53,56 @@ bool shows_no_gpu(const Snapshot& snapshot, const ProbeGate& gate) {
   const auto* nodes = snapshot.process.rights.device_nodes.get();
   if (nodes != nullptr) return nodes->empty();
   return gate.asked && gate.cards_note.empty();
+}
+
+/// CUDA numbers cards by the bus only where it is told to, or where all are alike.
+bool numbered_by_bus(const Snapshot& snapshot, const ProbeGate& gate) {
+  const std::string* order = probe_variable(snapshot, "CUDA_DEVICE_ORDER");
+  if (order != nullptr && *order == "PCI_BUS_ID") return true;
+  return std::all_of(gate.cards.begin(), gate.cards.end(), [&](const CardUse& card) {
+    return !card.name.empty() && card.name == gate.cards.front().name;
+  });
+}
+
+/// The cards that CUDA_VISIBLE_DEVICES leaves, in its order; nothing where that cannot be told.
+std::optional<std::vector<CardUse>> visible_cards(const Snapshot& snapshot, const ProbeGate& gate) {
+  const std::string* variable = probe_variable(snapshot, "CUDA_VISIBLE_DEVICES");
+  if (!snapshot.environment.is_known()) return std::nullopt;
+  if (variable == nullptr) return gate.cards;
+  std::vector<CardUse> out;
+  for (const std::string_view part : split(*variable, ',')) {
+    const std::string_view token = trim(part);
+    const auto number = parse_unsigned(token, 10);
+    if (number && !numbered_by_bus(snapshot, gate)) return std::nullopt;
+    if (number) {
+      if (*number >= gate.cards.size()) break;
+      out.push_back(gate.cards[*number]);
+      continue;
+    }
+    const auto card = std::find_if(gate.cards.begin(), gate.cards.end(), [&](const CardUse& one) {
+      return token.starts_with("GPU-") && one.uuid.starts_with(token);
+    });
+    if (card == gate.cards.end()) return std::nullopt;
+    out.push_back(*card);
+  }
+  return out;
+}
+
+/// The cards that the probe would touch: those of the target that --devices names. All of them
+/// where that cannot be told.
+ProbeGate in_question(const Snapshot& snapshot, const ProbeGate& gate,
+                      const ProbeRequest& request) {
+  const auto visible = visible_cards(snapshot, gate);
+  if (!visible) return gate;
+  ProbeGate out = gate;
+  out.cards.clear();
+  for (std::size_t i = 0; i < visible->size(); ++i) {
+    const bool named = std::find(request.devices.begin(), request.devices.end(),
+                                 static_cast<int>(i)) != request.devices.end();
+    if (request.devices.empty() || named) out.cards.push_back((*visible)[i]);
+  }
+  // Numbers that are not here: the probe itself says so.
+  return out.cards.empty() ? gate : out;
 }
 
 /// Processes that use a card; the doctor's own child that shows an environment does not count.
@@ -106,8 +157,10 @@ std::string cannot_serve(const Snapshot& snapshot, const ProbeGate& gate) {
 
 }  // namespace
 
-GateAnswer decide_probe(const Report& report, const ProbeGate& gate, const ProbeRequest& request) {
+GateAnswer decide_probe(const Report& report, const ProbeGate& all_cards,
+                        const ProbeRequest& request) {
   const Snapshot& snapshot = report.snapshot;
+  const ProbeGate gate = in_question(snapshot, all_cards, request);
   if (request.mode == ProbeMode::off) {
     return {ProbeDecision::not_asked, "not asked for (--probe off)"};
   }

@@ -76,9 +76,9 @@ ProbeSubject subject_of(const Report& report, const Candidate& candidate,
   subject.path = candidate.path;
   subject.key = key_of(report, candidate);
   subject.build_id = candidate.build_id.value_or("");
-  const bool fake = is_fake(candidate.kind);
-  subject.look_alike = fake && !request.look_alikes;
-  subject.alone = fake;
+  subject.look_alike = is_fake(candidate.kind);
+  subject.symbols_only = subject.look_alike && !request.look_alikes;
+  subject.alone = subject.look_alike;
   if (!candidate.object) {
     const DiskEntry* entry = file_on_disk(report.snapshot, candidate.path);
     subject.alone = subject.alone || has_run_path(entry == nullptr ? nullptr : entry->elf.get());
@@ -91,20 +91,12 @@ ProbeSubject subject_of(const Report& report, const Candidate& candidate,
   return subject;
 }
 
-bool differ(const std::map<std::string, std::uint64_t>& ours,
-            const std::map<std::string, std::uint64_t>& theirs, const std::string& name) {
-  const auto own = ours.find(name);
-  const auto other = theirs.find(name);
-  return own != ours.end() && other != theirs.end() && own->second != other->second;
-}
-
 ProbeIdentity identity_of(const ProcessFacts& process) {
   ProbeIdentity identity;
   identity.pid = process.pid;
   identity.uid = process.uid;
   identity.gid = process.gid;
   identity.start_ticks = process.start_ticks;
-  identity.enter_mount_namespace = differ(process.own_namespaces, process.namespaces, "mnt");
   return identity;
 }
 

@@ -101,7 +101,7 @@ ProbeVerdict failed(const Observations& seen, const Report& report, const ProbeF
   const auto& differences = report.snapshot.probe.differences;
   // A failure that is the probe's own, or that was seen from elsewhere, proves nothing of the
   // target.
-  // A running process holds its memory already: that there is none left is no fault of its.
+  // A running process holds its memory already: it is not at fault if none is left.
   const bool late = failure.finding == "DR15" && !report.snapshot.environment_only;
   const bool about_target = failure.owner.has_value() && differences.empty() && !late;
   verdict.outcome = about_target ? ProbeOutcome::does_not : ProbeOutcome::not_confirmed;
@@ -239,12 +239,13 @@ MechanismVerdict mechanism_verdict(const Report& report, const Need& need,
   StageOutcome outcome = tried == nullptr ? StageOutcome::skipped : tried->outcome;
   const bool legacy =
       need.mechanism == Mechanism::legacy_memory || need.mechanism == Mechanism::event;
-  if (legacy && runtime != nullptr) {
-    const StageOutcome own = legacy_outcome(*runtime, need.mechanism);
-    if (own != StageOutcome::skipped) outcome = own;
+  if (legacy) {
+    // Another runtime's round trip says nothing of this one.
+    outcome = runtime == nullptr ? StageOutcome::skipped : legacy_outcome(*runtime, need.mechanism);
   }
   if (outcome == StageOutcome::skipped) {
-    if (tried != nullptr && !tried->detail.empty()) verdict.reason = told(tried->detail);
+    const bool says_why = tried != nullptr && tried->outcome == StageOutcome::skipped;
+    if (says_why && !tried->detail.empty()) verdict.reason = told(tried->detail);
     return verdict;
   }
   if (is_failed(outcome)) {

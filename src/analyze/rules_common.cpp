@@ -62,6 +62,12 @@ std::size_t count_unread_libraries(const Snapshot& snapshot) {
   return static_cast<std::size_t>(unread);
 }
 
+std::string release_of(std::string_view version) {
+  const auto parts = split(version, '.');
+  if (parts.size() < 2 || !parse_unsigned(parts[0], 10) || !parse_unsigned(parts[1], 10)) return {};
+  return std::string(parts[0]) + "." + std::string(parts[1]);
+}
+
 std::string shown_address(std::uint64_t address) {
   std::array<char, 16> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), address, 16).ptr;

@@ -9,27 +9,10 @@
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "driver_in_use.hpp"
+#include "loader_texts.hpp"
 
 namespace cudart_doctor {
 namespace {
-
-/// "LD_LIBRARY_PATH entry 2 of 3 is DIR", or nothing where the variable does not list the file's
-/// directory.
-std::string entry_that_brought(const Snapshot& snapshot, std::string_view path) {
-  constexpr std::string_view kVariable = "LD_LIBRARY_PATH";
-  const Environment* environment = snapshot.environment.get();
-  const std::string* value = environment == nullptr ? nullptr : environment->find(kVariable);
-  if (value == nullptr) return {};
-  const auto parts = split(*value, ':');
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    std::string_view part = parts[i];
-    while (part.size() > 1 && part.ends_with('/')) part.remove_suffix(1);
-    if (part != dir_name(path)) continue;
-    return std::string(kVariable) + " entry " + std::to_string(i + 1) + " of " +
-           std::to_string(parts.size()) + " is " + escape_foreign(part);
-  }
-  return {};
-}
 
 /// The loader configuration file that lists the directory, where it is known.
 std::string configuration_file(const Snapshot& snapshot) {

@@ -6,23 +6,11 @@
 
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "loader_texts.hpp"
 #include "probe_view.hpp"
 
 namespace cudart_doctor {
 namespace {
-
-/// LD_PRELOAD's entries: separated by blanks or colons.
-std::vector<std::string> preloaded(const Snapshot& snapshot) {
-  const std::string* value = probe_variable(snapshot, "LD_PRELOAD");
-  if (value == nullptr) return {};
-  std::string text = *value;
-  std::replace(text.begin(), text.end(), ' ', ':');
-  std::vector<std::string> out;
-  for (const std::string_view part : split(text, ':')) {
-    if (!part.empty()) out.emplace_back(part);
-  }
-  return out;
-}
 
 bool is_entry(const LoadedObject& object, const std::string& entry) {
   if (entry.find('/') == std::string::npos) return base_name(object.path()) == entry;
@@ -57,7 +45,9 @@ std::string taken_names(const ElfFacts& elf) {
 
 std::vector<std::string> preloaded_hooks(const Observations& seen) {
   std::vector<std::string> out;
-  for (const std::string& entry : preloaded(seen.snapshot)) {
+  const std::string* list = probe_variable(seen.snapshot, "LD_PRELOAD");
+  if (list == nullptr) return out;
+  for (const std::string& entry : preload_entries(*list)) {
     for (std::size_t i = 0; i < seen.snapshot.objects.size(); ++i) {
       const LoadedObject& object = seen.snapshot.objects[i];
       const ElfFacts* elf = object.elf.get();

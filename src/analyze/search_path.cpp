@@ -48,9 +48,7 @@ class Builder {
   explicit Builder(const Snapshot& snapshot)
       : snapshot_(snapshot), machine_(target_machine(snapshot)) {}
 
-  void add_run_path(std::string_view list, std::string_view tag, std::size_t object) {
-    const std::string name = loader_name(snapshot_, object);
-    const std::string& origin = name.empty() ? snapshot_.objects[object].path() : name;
+  void add_run_path(std::string_view list, std::string_view tag, std::string_view origin) {
     add_list(list, ":", std::string(tag) + " of " + escape_foreign(origin), dir_name(origin));
   }
 
@@ -75,7 +73,7 @@ class Builder {
     for (const std::string& directory :
          {"/lib/" + arch, "/usr/lib/" + arch, std::string("/lib64"), std::string("/usr/lib64"),
           std::string("/lib"), std::string("/usr/lib")}) {
-      add_directory(directory, "default directory");
+      add_directory(directory, std::string(kDefaultDirectory));
     }
   }
 
@@ -121,6 +119,23 @@ class Builder {
   std::vector<SearchEntry> entries_;
 };
 
+/// Whose run paths count: a loaded object, or a file on disk.
+struct Owner {
+  const ElfFacts* elf = nullptr;
+  std::string path;  ///< As the loader knows it; $ORIGIN is its directory.
+};
+
+Owner owner_of(const Snapshot& snapshot, std::size_t object) {
+  std::string name = loader_name(snapshot, object);
+  if (name.empty()) name = snapshot.objects[object].path();
+  return {snapshot.objects[object].elf.get(), std::move(name)};
+}
+
+Owner owner_of(const Snapshot& snapshot, std::string_view file) {
+  const auto entry = snapshot.disk.find(std::string(file));
+  return {entry == snapshot.disk.end() ? nullptr : entry->second.elf.get(), std::string(file)};
+}
+
 }  // namespace
 
 std::uint16_t target_machine(const Snapshot& snapshot) {
@@ -134,23 +149,33 @@ std::uint16_t target_machine(const Snapshot& snapshot) {
   return 0;
 }
 
-std::vector<SearchEntry> search_path(const Snapshot& snapshot, std::optional<std::size_t> caller) {
+std::vector<SearchEntry> search_path(const Snapshot& snapshot, std::optional<std::size_t> caller,
+                                     std::string_view caller_file) {
   Builder builder(snapshot);
   const auto program = main_program(snapshot);
-  const auto origin = caller ? caller : program;
-  const ElfFacts* own = origin ? snapshot.objects[*origin].elf.get() : nullptr;
-  if (own == nullptr || !own->runpath) {
+  const auto object = caller ? caller : program;
+  Owner own;
+  if (!caller_file.empty()) {
+    own = owner_of(snapshot, caller_file);
+  } else if (object) {
+    own = owner_of(snapshot, *object);
+  }
+  if (own.elf == nullptr || !own.elf->runpath) {
     // A caller with DT_RUNPATH switches every DT_RPATH off, the main program's too.
-    if (own != nullptr && own->rpath) builder.add_run_path(*own->rpath, "RPATH", *origin);
-    if (program && program != origin) {
-      const ElfFacts* main = snapshot.objects[*program].elf.get();
-      if (main != nullptr && main->rpath && !main->runpath) {
-        builder.add_run_path(*main->rpath, "RPATH", *program);
+    if (own.elf != nullptr && own.elf->rpath) {
+      builder.add_run_path(*own.elf->rpath, "RPATH", own.path);
+    }
+    if (program && (program != object || !caller_file.empty())) {
+      const Owner main = owner_of(snapshot, *program);
+      if (main.elf != nullptr && main.elf->rpath && !main.elf->runpath) {
+        builder.add_run_path(*main.elf->rpath, "RPATH", main.path);
       }
     }
   }
   builder.add_environment();
-  if (own != nullptr && own->runpath) builder.add_run_path(*own->runpath, "RUNPATH", *origin);
+  if (own.elf != nullptr && own.elf->runpath) {
+    builder.add_run_path(*own.elf->runpath, "RUNPATH", own.path);
+  }
   builder.add_cache();
   builder.add_defaults();
   return builder.take();

@@ -20,13 +20,16 @@ Exit codes:
   0  nothing found at or above --fail-on
   1  something found at or above --fail-on
   2  the command line is wrong, or the output could not be written
-  3  could not decide: no permission, process gone, deadline, unread library
-explain - : 0 a symptom was recognised, 3 none was
+  3  could not decide: no permission, process gone, deadline, unread library,
+     a required probe that did not run
+  `snapshot` exits with 0 once the folder is written, whatever was found.
+  `explain -`: 0 a symptom was recognised, 3 none was.
 
 Examples:
   cudart-doctor                         what a program started here would get
   cudart-doctor --pid 4121              a running server
   cudart-doctor --port 8000 --json      the process that listens on port 8000
+  cudart-doctor --probe require         preflight: kernels and CUDA IPC must work
   cudart-doctor snapshot --pid 4121 --dir snap
   cudart-doctor --from snap             the same report, on any machine
   cudart-doctor explain - < server.log  from an error text to its cause
@@ -130,7 +133,7 @@ std::string parse_devices(const std::string& text, std::vector<int>& out) {
   for (const std::string_view part : split(text, ',')) {
     const auto number = parse_unsigned(part, 10);
     if (!number || *number >= kMostDevices) {
-      return "'" + text + "' is neither all nor a list of device numbers such as 0,2";
+      return "'" + text + "' is neither all nor a list of device numbers below 64, such as 0,2";
     }
     const int device = static_cast<int>(*number);
     if (std::find(out.begin(), out.end(), device) != out.end()) {
@@ -192,6 +195,9 @@ std::string check_together(const Options& options) {
   if (options.command == Command::explain && !options.subject && options.names_target()) {
     return "explain: name a finding, a code, or - to say what is looked for in the process";
   }
+  if (!options.peers.empty() && !options.pid && !options.port) {
+    return "--peer: name the process that it shares memory with: --pid or --port";
+  }
   const bool asks_for_probe =
       options.probe.mode == ProbeMode::on || options.probe.mode == ProbeMode::require;
   if (!options.from.empty() && asks_for_probe) {
@@ -215,7 +221,7 @@ Format asked_format(std::span<const char* const> arguments) {
 
 std::variant<Options, Immediate> parse_options(int argc, const char* const* argv) {
   Options options;
-  CLI::App app{"Which CUDA runtime would this process use, who would pick it, and why?",
+  CLI::App app{"Which CUDA runtime would this process use, who picks it, and does it work?",
                "cudart-doctor"};
   app.set_version_flag("--version", "cudart-doctor " CUDART_DOCTOR_VERSION);
   app.footer(kFooter);

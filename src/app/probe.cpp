@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Kept back for judging and writing the report.
+/// Kept back for judging and writing the report, of a short time a quarter.
 constexpr milliseconds kReserve{2000};
 constexpr milliseconds kLongest{20'000};
 
@@ -41,7 +41,8 @@ ProbeFacts probe_runtimes(const Report& report, const ProbeRequest& request,
   ProbePlan plan = plan_probe(report, request);
   if (report.snapshot.environment_only) forget_target(plan);
   ProbeRunOptions options{.proc_root = std::string(limits.proc_root),
-                          .deadline = std::clamp(limits.left - kReserve, milliseconds{1}, kLongest),
+                          .deadline = std::clamp(limits.left - std::min(kReserve, limits.left / 4),
+                                                 milliseconds{1}, kLongest),
                           .progress = limits.progress};
   ProbeGate gate = look_at_cards(plan, options);
   const GateAnswer answer = decide_probe(report, gate, request);

@@ -38,7 +38,8 @@ constexpr milliseconds kStall{5'000};
 
 std::vector<DiskRequest> wanted(const Snapshot& snapshot) {
   std::vector<DiskRequest> all = wanted_by_policies(snapshot);
-  for (auto* const ask : {&wanted_by_consumers, &wanted_by_driver}) {
+  for (auto* const ask : {&wanted_by_consumers, &wanted_by_driver, &wanted_by_sonames,
+                          &wanted_by_preloads, &wanted_by_nvrtc}) {
     auto more = ask(snapshot);
     all.insert(all.end(), std::make_move_iterator(more.begin()),
                std::make_move_iterator(more.end()));

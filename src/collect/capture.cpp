@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "cudart_doctor/base/text.hpp"
@@ -118,16 +119,26 @@ void read_loader_cache(const CaptureContext& context, Snapshot& snapshot) {
   snapshot.loader.cache = CacheFact::known(std::move(*entries));
 }
 
+/// What one round shows can lead to more: the preload file names libraries, those need others.
 void read_wanted(const CaptureContext& context, Snapshot& snapshot, DiskReader& disk) {
   if (!context.rules.wanted) return;
-  auto requests = context.rules.wanted(snapshot);
-  if (requests.size() > DiskReader::kMaxRequests) {
-    snapshot.capture.notes.push_back("only the first " + std::to_string(DiskReader::kMaxRequests) +
-                                     " of " + std::to_string(requests.size()) +
-                                     " paths that the rules ask for were looked at");
-    requests.resize(DiskReader::kMaxRequests);
+  constexpr int kRounds = 3;
+  std::set<DiskRequest> known;
+  for (int round = 0; round < kRounds; ++round) {
+    auto requests = context.rules.wanted(snapshot);
+    std::erase_if(requests, [&](const auto& request) { return !known.insert(request).second; });
+    const std::size_t before = known.size() - requests.size();
+    const std::size_t room = DiskReader::kMaxRequests - std::min(DiskReader::kMaxRequests, before);
+    if (requests.size() > room) {
+      snapshot.capture.notes.push_back(
+          "only the first " + std::to_string(DiskReader::kMaxRequests) + " of " +
+          std::to_string(known.size()) + " paths that the rules ask for were looked at");
+      requests.resize(room);
+      round = kRounds;
+    }
+    if (requests.empty()) return;
+    for (const auto& request : requests) disk.read(request);
   }
-  for (const auto& request : requests) disk.read(request);
 }
 
 /// What the loader lists is loaded, though none of its mappings be executable now: tools that move

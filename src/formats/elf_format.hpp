@@ -61,6 +61,7 @@ inline constexpr std::uint16_t kVersymIndex = 0x7fff;  ///< The top bit says "hi
 inline constexpr unsigned kSttFunc = 2;
 inline constexpr unsigned kSttGnuIfunc = 10;
 inline constexpr unsigned kStbLocal = 0;
+inline constexpr unsigned kStbWeak = 2;
 inline constexpr std::uint16_t kShnUndef = 0;
 
 /// The T at `at`; the caller has checked that it fits.

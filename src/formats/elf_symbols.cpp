@@ -131,6 +131,7 @@ void walk_symbols(ImageBytes& image, const Dynamic& dynamic,
       break;
     }
     if (!symbol.is_defined()) {
+      if (symbol.binding() == kStbWeak) continue;  // May stay undefined.
       const auto node = needed_by_index.find(tables.version(i));
       facts.undefined.push_back(
           {std::string(*name), node == needed_by_index.end() ? std::string() : node->second});

@@ -1,14 +1,37 @@
+// Orphans by subreaper and mark; signals by handlers that only take note.
 #include "descendants.hpp"
 
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/formats/proc_text.hpp"
 
 namespace cudart_doctor {
+
+namespace {
+
+constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+/// The first signal that was held back; 0: none. A handler can reach nothing else.
+volatile std::sig_atomic_t held_back = 0;
+
+void hold_back(int signal) {
+  if (held_back == 0) held_back = signal;
+}
+
+}  // namespace
+
+std::string make_mark() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) return {};
+  return "CUDART_DOCTOR_PROBE=" + std::to_string(number);
+}
 
 Descendants::Descendants(const ProcDirectory& proc) : proc_(proc) {
   ::prctl(PR_GET_CHILD_SUBREAPER, &was_subreaper_, 0, 0, 0);
@@ -17,12 +40,30 @@ Descendants::Descendants(const ProcDirectory& proc) : proc_(proc) {
   struct sigaction usual = {};
   usual.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &usual, &child_signal_);
+  held_back = 0;
+  struct sigaction wait = {};
+  wait.sa_handler = &hold_back;
+  for (std::size_t i = 0; i < kEnding.size(); ++i) {
+    ::sigaction(kEnding.at(i), nullptr, &ending_.at(i));
+    // What the caller ignores (nohup) stays ignored.
+    if (ending_.at(i).sa_handler != SIG_IGN) ::sigaction(kEnding.at(i), &wait, nullptr);
+  }
+  // A parent that dies has sent SIGKILL so far: it would leave us no time to end anything.
+  ::prctl(PR_GET_PDEATHSIG, &parent_death_signal_, 0, 0, 0);
+  if (parent_death_signal_ == SIGKILL) ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   before_ = children();
 }
 
+bool Descendants::interrupted() { return held_back != 0; }
+
 Descendants::~Descendants() {
+  ::prctl(PR_SET_PDEATHSIG, parent_death_signal_, 0, 0, 0);
+  for (std::size_t i = 0; i < kEnding.size(); ++i) {
+    ::sigaction(kEnding.at(i), &ending_.at(i), nullptr);
+  }
   ::sigaction(SIGCHLD, &child_signal_, nullptr);
   ::prctl(PR_SET_CHILD_SUBREAPER, static_cast<unsigned long>(was_subreaper_), 0, 0, 0);
+  if (held_back != 0) ::raise(held_back);
 }
 
 std::set<std::int64_t> Descendants::children() const {

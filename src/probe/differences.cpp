@@ -51,7 +51,7 @@ class Comparison {
                     escape_foreign(theirs));
   }
 
-  void status() {
+  void status(const ChildRights& rights) {
     const auto own = proc_.read_file("self/status");
     const auto other = process_.read_file("status");
     if (!own || !other) return unknown("seccomp mode");
@@ -59,9 +59,10 @@ class Comparison {
       found.emplace_back(
           "seccomp: the process and the children have different system-call filters");
     }
-    const auto user = status_numbers(*other, "Uid", 10);
     const auto capabilities = status_numbers(*other, "CapPrm", 16);
-    if (!user.empty() && user.front() != 0 && !capabilities.empty() && capabilities.front() != 0) {
+    // The kernel takes them away from every other user at exec.
+    const bool none = rights.uid != 0 || rights.permitted == 0;
+    if (none && !capabilities.empty() && capabilities.front() != 0) {
       found.emplace_back("capabilities: the process has some, the children have none");
     }
   }
@@ -94,16 +95,13 @@ std::vector<std::string> find_differences(const ProcDirectory& proc, const Probe
   const auto process = proc.child(std::to_string(identity.pid));
   if (!process) return {"the process has ended: its view could not be compared"};
   Comparison comparison(proc, *process);
-  // The IPC and network namespaces make no difference to CUDA's handles.
-  if (!identity.enter_mount_namespace) {
-    comparison.name_space("mnt", "the children see other files than the process");
-  }
+  // Mount, network and IPC namespace are entered, or nothing is run.
   if (!rights.pid_namespace.valid()) {
     comparison.name_space("pid", "the children are numbered outside of the process's");
   }
   comparison.name_space("user", "the children's ids and rights count outside of the process's");
   comparison.cgroup();
-  comparison.status();
+  comparison.status(rights);
   comparison.security_label();
   return std::move(comparison.found);
 }

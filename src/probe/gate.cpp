@@ -18,6 +18,7 @@
 #include "cudart_doctor/sys/target_files.hpp"
 #include "descendants.hpp"
 #include "pair.hpp"
+#include "program_file.hpp"
 #include "rights.hpp"
 #include "runner_environment.hpp"
 #include "start_child.hpp"
@@ -57,7 +58,7 @@ Result<std::string> read_answer(ChildStream& stream, SteadyTime end,
     if (count > 0 || (count < 0 && errno == EINTR)) continue;
     if (count == 0) return text;
     if (ended) return text;
-    if (steady_clock::now() >= end) {
+    if (steady_clock::now() >= end || Descendants::interrupted()) {
       return fail(ErrorKind::timeout, "NVML gave no answer in time");
     }
     if (options.progress) options.progress("ask NVML who uses the cards");
@@ -97,25 +98,33 @@ Result<ProbeGate> ask_nvml(const ProcDirectory& proc, const ProbePlan& plan,
                            const ProbeRunOptions& options) {
   const auto rights = read_rights(proc, plan.identity);
   if (!rights) return tl::unexpected(rights.error());
-  const UniqueFd executable(::open(options.executable.c_str(), O_PATH | O_CLOEXEC));
-  if (!executable.valid()) {
-    return tl::unexpected(system_error(errno, options.executable, Need::file_access));
-  }
-  const auto environment = child_environment(plan.environment);
+  const auto executable = open_program(options.executable, *rights);
+  if (!executable) return tl::unexpected(executable.error());
+  auto environment = child_environment(plan.environment);
   Descendants descendants(proc);
+  const bool numbered = rights->pid_namespace.valid();
+  if (const std::string mark = numbered ? make_mark() : std::string(); !mark.empty()) {
+    environment.push_back(mark);
+    descendants.know_by(mark);
+  }
   ChildRequest request{.argument = kGateChildArgument,
                        .rights = &*rights,
-                       .view = View::target_files,
+                       .view = View::target,
                        .environment = &environment,
-                       .executable = executable.get(),
+                       .executable = executable->get(),
                        .files = {},
                        .end = steady_clock::now() + std::min(kPatience, options.deadline)};
   auto answer = ask_child(request, options, descendants);
-  // Where the program does not run in the target's root it does in ours.
-  if (answer || !rights->mount_namespace.valid() || answer.error().kind != ErrorKind::io) {
-    return answer;
+  if (answer && numbered) {
+    // The numbers of another PID namespace; /proc tells those of ours.
+    for (CardUse& card : answer->cards) card.users.clear();
   }
+  // Where the program does not run in the target's root it does in ours: then nothing of the target
+  // may reach our loader.
+  if (answer || !rights->root.valid() || answer.error().kind != ErrorKind::io) return answer;
+  const std::vector<std::string> nothing;
   request.view = View::own;
+  request.environment = &nothing;
   return ask_child(request, options, descendants);
 }
 

@@ -64,9 +64,8 @@ Result<OpenedFile> open_path(const SubjectPlace& place, const std::string& path)
   return checked(std::move(fd), path);
 }
 
-Result<ElfFacts> read_elf(const OpenedFile& file) {
-  UniqueFd again(::fcntl(file.fd.get(), F_DUPFD_CLOEXEC, 0));
-  FileSource source(std::move(again), file.info.size);
+Result<ElfFacts> read_elf(UniqueFd fd, const OpenedFile& file) {
+  FileSource source(std::move(fd), file.info.size);
   auto reader = ElfReader::open(source, ElfImage::file);
   if (!reader) return tl::unexpected(reader.error());
   return reader->read_facts();
@@ -127,7 +126,10 @@ Result<OpenedSubject> open_subject(const SubjectPlace& place, const ProbeSubject
     file = open_path(place, subject.path);
   }
   if (!file) return fail(file.error().kind, first_reason + file.error().message);
-  const auto elf = read_elf(*file);
+  UniqueFd again(::fcntl(file->fd.get(), F_DUPFD_CLOEXEC, 0));
+  // Our own limit, and nothing that the file could help.
+  if (!again.valid()) return tl::unexpected(system_error(errno, subject.path, Need::file_access));
+  const auto elf = read_elf(std::move(again), *file);
   if (!is_expected(*file, subject, elf)) {
     return fail(ErrorKind::not_found,
                 first_reason + escape_foreign(subject.path) + " is another file now");

@@ -127,7 +127,6 @@ bool Pair::start_one(ProbeSide side, int peer) {
   const auto order = make_order_file(encode_order(request_.order));
   auto child = order ? start_child({.argument = kProbeChildArgument,
                                     .rights = setting_.rights,
-                                    .view = request_.view,
                                     .environment = setting_.environment,
                                     .executable = setting_.executable,
                                     .peer = peer,
@@ -140,9 +139,6 @@ bool Pair::start_one(ProbeSide side, int peer) {
   } else if (child->failure) {
     result.detail = describe(*child->failure);
     result.call = result.detail.substr(0, result.detail.find(':'));
-    const StartStep step = child->failure->step;
-    outcome_.program_refused = step == StartStep::program || step == StartStep::own_proc ||
-                               step == StartStep::pid_namespace;
   } else {
     result.outcome = StageOutcome::pass;
     for (const StartNote& note : child->notes) outcome_.notes.push_back(note);
@@ -159,7 +155,7 @@ void Pair::listen() {
     lost_ = find_lost();
     const bool all_ended = std::all_of(streams_.begin(), streams_.end(),
                                        [](const ChildStream& one) { return one.ended(); });
-    if (lost_ || all_ended || wants_fresh_pair()) return;
+    if (lost_ || all_ended || wants_fresh_pair() || Descendants::interrupted()) return;
     wait_for_news();
   }
 }
@@ -339,8 +335,8 @@ void Pair::name_loss() {
       if (start.side != child.side()) continue;
       start.outcome = StageOutcome::begun;
       start.detail = lost_->reason;
+      if (is_refusal_of_loader(child)) start.detail += ": the C library there does not serve it";
     }
-    outcome_.program_refused = is_refusal_of_loader(child);
   }
   for (ChildStream& other : streams_) {
     if (&other == &child || !other.open) continue;

@@ -37,7 +37,6 @@ struct PairRequest {
   ProbeOrder order;        ///< `side` and the runtimes' descriptors are filled in.
   std::vector<int> files;  ///< One for each runtime of the order.
   Partner partner = Partner::importer;
-  View view = View::target;
 };
 
 /// What came of one runtime of the order.
@@ -55,10 +54,8 @@ struct PairOutcome {
   std::vector<RuntimeRecord> runtimes;  ///< As in the order.
   std::vector<StageResult> start;       ///< Stage `start` of each side.
   bool started = false;                 ///< No side was lost before its first record.
-  /// The program itself could not run there: no such loader, or one that is too old for it.
-  bool program_refused = false;
-  std::vector<StartNote> notes;        ///< Steps that a child went on without.
-  std::optional<std::size_t> culprit;  ///< At which runtime the pair was lost.
+  std::vector<StartNote> notes;         ///< Steps that a child went on without.
+  std::optional<std::size_t> culprit;   ///< At which runtime the pair was lost.
   ChildEnd exporter;
   ChildEnd importer;
   std::vector<ProbeDevice> devices;

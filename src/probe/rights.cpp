@@ -20,7 +20,7 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr std::array<std::string_view, 14> kStepNames = {"setpgid",
+constexpr std::array<std::string_view, 14> kStepNames = {"setsid",
                                                          "prctl(PR_SET_PDEATHSIG)",
                                                          "dup2",
                                                          "setns(CLONE_NEWPID)",
@@ -71,10 +71,46 @@ bool same_process(const ProcDirectory& process, const ProbeIdentity& identity) {
   return stat && stat->start_ticks == *identity.start_ticks;
 }
 
-bool in_our_user_namespace(const ProcDirectory& proc, const ProcDirectory& process) {
-  const auto own = proc.read_link("self/ns/user");
-  const auto other = process.read_link("ns/user");
+/// Not known counts as not shared.
+bool shares(const ProcDirectory& proc, const ProcDirectory& process, const std::string& kind) {
+  const auto own = proc.read_link("self/ns/" + kind);
+  const auto other = process.read_link("ns/" + kind);
   return own && other && *own == *other;
+}
+
+/// Whether another root directory than ours is the process's; also in our mount namespace.
+Result<bool> has_other_root(const ProcDirectory& proc, const ProcDirectory& process) {
+  const auto own = proc.stat_file("self/root/.");
+  const auto other = process.stat_file("root/.");
+  if (!own || !other) return tl::unexpected(own ? other.error() : own.error());
+  return own->st_dev != other->st_dev || own->st_ino != other->st_ino;
+}
+
+/// Opens what the child enters. Errors: permission, gone.
+Result<void> open_view(const ProcDirectory& proc, const ProcDirectory& process,
+                       ChildRights& rights) {
+  struct Entered {
+    std::string kind;
+    UniqueFd* fd;
+  };
+  for (const auto& [kind, fd] :
+       {Entered{"mnt", &rights.mount_namespace}, Entered{"net", &rights.network_namespace},
+        Entered{"ipc", &rights.ipc_namespace}, Entered{"pid", &rights.pid_namespace}}) {
+    // Without its /proc a PID namespace is of no use.
+    const bool wanted = kind == "pid" ? rights.mount_namespace.valid() : true;
+    if (!wanted || shares(proc, process, kind)) continue;
+    const std::string name = "ns/" + kind;
+    *fd = open_below(process, name.c_str(), O_RDONLY);
+    if (!fd->valid()) {
+      return tl::unexpected(system_error(errno, process.shown(name), Need::same_user));
+    }
+  }
+  const auto other_root = has_other_root(proc, process);
+  if (!other_root) return tl::unexpected(other_root.error());
+  if (!*other_root && !rights.mount_namespace.valid()) return {};
+  rights.root = open_below(process, "root", O_PATH | O_DIRECTORY);
+  if (rights.root.valid()) return {};
+  return tl::unexpected(system_error(errno, process.shown("root"), Need::same_user));
 }
 
 struct CapabilitySets {
@@ -111,9 +147,8 @@ void take_groups(const ChildRights& rights, const StartReport& report) {
   const std::vector<gid_t> held = own_groups();
   if (held == rights.groups) return;
   if (::setgroups(rights.groups.size(), rights.groups.data()) == 0) return;
-  // A user who inspects a process of his own may not change them; root's groups must go.
-  if (::geteuid() == 0 &&
-      !std::includes(rights.groups.begin(), rights.groups.end(), held.begin(), held.end())) {
+  // A user who inspects a process of his own may not change them; more than its must go.
+  if (!std::includes(rights.groups.begin(), rights.groups.end(), held.begin(), held.end())) {
     report.give_up(StartStep::groups, errno);
   }
   report.note(StartStep::groups, errno);
@@ -196,32 +231,33 @@ Result<ChildRights> read_rights(const ProcDirectory& proc, const ProbeIdentity& 
   }
   std::sort(rights.groups.begin(), rights.groups.end());
   rights.bounding = mask_of(*status, "CapBnd");
-  // The sets of a process in another user namespace hold there only: here they would be more.
-  const bool here = in_our_user_namespace(proc, *process);
+  // The sets of a process in another user namespace hold there only: here they would be more. In a
+  // container they are held down by its system-call filter and its device rules, which the child
+  // does not have: CAP_MKNOD would be the host's disks.
+  const bool here = shares(proc, *process, "user") && shares(proc, *process, "mnt");
   rights.permitted = here ? mask_of(*status, "CapPrm") : 0;
   rights.directory = open_below(*process, "cwd", O_PATH | O_DIRECTORY);
-  if (identity.enter_mount_namespace) {
-    rights.root = open_below(*process, "root", O_PATH | O_DIRECTORY);
-    if (rights.root.valid()) rights.mount_namespace = open_below(*process, "ns/mnt", O_RDONLY);
-    if (!rights.mount_namespace.valid()) rights.view_note = std::strerror(errno);
-    const auto own = proc.read_link("self/ns/pid");
-    const auto other = process->read_link("ns/pid");
-    if (rights.mount_namespace.valid() && own && other && *own != *other) {
-      rights.pid_namespace = open_below(*process, "ns/pid", O_RDONLY);
-    }
+  if (const auto opened = open_view(proc, *process, rights); !opened) {
+    return tl::unexpected(opened.error());
   }
   return rights;
 }
 
 void take_view(const ChildRights& rights, const StartReport& report) {
-  if (!rights.mount_namespace.valid()) return;
-  if (::setns(rights.mount_namespace.get(), CLONE_NEWNS) != 0) {
-    report.note(StartStep::mount_namespace, errno);
-    return;
+  struct Entered {
+    const UniqueFd& fd;
+    int kind;
+  };
+  for (const Entered& one : {Entered{rights.network_namespace, CLONE_NEWNET},
+                             Entered{rights.ipc_namespace, CLONE_NEWIPC},
+                             Entered{rights.mount_namespace, CLONE_NEWNS}}) {
+    if (one.fd.valid() && ::setns(one.fd.get(), one.kind) != 0) {
+      report.give_up(StartStep::other_namespace, errno);
+    }
   }
   // setns leads to the namespace's root; the target may have another one in it.
-  if (::fchdir(rights.root.get()) != 0 || ::chroot(".") != 0) {
-    report.note(StartStep::root_directory, errno);
+  if (rights.root.valid() && (::fchdir(rights.root.get()) != 0 || ::chroot(".") != 0)) {
+    report.give_up(StartStep::root_directory, errno);
   }
 }
 

@@ -20,11 +20,11 @@ namespace cudart_doctor {
 
 /// What a child does between fork and exec, as far as it can fail.
 enum class StartStep : std::uint8_t {
-  process_group,
+  session,
   parent,
   descriptors,
   pid_namespace,
-  mount_namespace,
+  other_namespace,
   root_directory,
   own_proc,
   bounding_set,
@@ -66,11 +66,12 @@ struct ChildRights {
   std::vector<gid_t> groups;
   std::uint64_t permitted = ~std::uint64_t{0};  ///< Capabilities, at most those that we have.
   std::uint64_t bounding = ~std::uint64_t{0};
-  UniqueFd mount_namespace;  ///< Not valid: ours is kept.
-  UniqueFd pid_namespace;    ///< Where the mount namespace's /proc numbers processes; else ours.
-  UniqueFd root;             ///< The target's root directory in it.
-  UniqueFd directory;        ///< The target's working directory; not valid: ours.
-  std::string view_note;     ///< Why the mount namespace cannot be entered; "" when it can.
+  UniqueFd mount_namespace;    ///< Of these, what is not valid is ours.
+  UniqueFd network_namespace;  ///< Sockets that have no file are reached through it.
+  UniqueFd ipc_namespace;
+  UniqueFd pid_namespace;  ///< Where the mount namespace's /proc numbers processes.
+  UniqueFd root;           ///< The target's root directory.
+  UniqueFd directory;      ///< The target's working directory.
 };
 
 /// The target's, from /proc/PID; ours where identity.pid is 0. Of real and effective user the one
@@ -80,7 +81,8 @@ Result<ChildRights> read_rights(const ProcDirectory& proc, const ProbeIdentity& 
 /// Numbers of one line of /proc/PID/status ("Groups", "CapPrm"); empty where there is none.
 std::vector<std::uint64_t> status_numbers(std::string_view status, std::string_view key, int base);
 
-/// In the child: enters the mount namespace and its root. Failures are noted.
+/// In the child: enters the namespaces and the root. A failure ends it: a file from a container
+/// must not act outside of it.
 void take_view(const ChildRights& rights, const StartReport& report);
 
 /// In the child: groups, ids, capabilities, no new privileges. A failure that would leave it more

@@ -1,14 +1,11 @@
 // The parent's side of the probe: opens, runs job after job, and puts together what came of it.
 #include "cudart_doctor/probe/runner.hpp"
 
-#include <fcntl.h>
-#include <sys/random.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "cudart_doctor/base/text.hpp"
@@ -18,6 +15,7 @@
 #include "frame_sink.hpp"
 #include "open_subject.hpp"
 #include "pair.hpp"
+#include "program_file.hpp"
 #include "rights.hpp"
 #include "runner_environment.hpp"
 #include "schedule.hpp"
@@ -35,11 +33,13 @@ bool is_failure(const StageResult& stage) {
   return stage.outcome == StageOutcome::fail || stage.outcome == StageOutcome::begun;
 }
 
-/// Not to be guessed, so that nobody else's process carries it.
-std::string make_mark() {
-  std::uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) return {};
-  return "CUDART_DOCTOR_PROBE=" + std::to_string(number);
+/// By device and stage, the exporter first: two runs that saw the same tell the same, however the
+/// children's records met.
+void put_in_order(std::vector<StageResult>& stages) {
+  std::stable_sort(stages.begin(), stages.end(), [](const StageResult& a, const StageResult& b) {
+    return std::tie(a.device, a.peer_device, a.stage, a.side) <
+           std::tie(b.device, b.peer_device, b.stage, b.side);
+  });
 }
 
 class ProbeRun {
@@ -73,7 +73,6 @@ class ProbeRun {
   Result<void> run_jobs();
   std::vector<std::size_t> open_all(const SubjectPlace& place);
   void run_job(const Job& job, const PairSetting& setting, std::deque<Job>& jobs);
-  PairOutcome run_in_some_view(const Job& job, const PairSetting& setting);
   PairRequest request_for(const Job& job) const;
   void keep(const Job& job, const PairOutcome& outcome);
   void keep_one(const Job& job, const PairOutcome& outcome, std::size_t place);
@@ -95,7 +94,6 @@ class ProbeRun {
   std::vector<UniqueFd> files_;  ///< As the plan's subjects; not valid: not run.
   std::vector<std::optional<StageResult>> file_stages_;
   std::vector<std::size_t> ran_;  ///< In the order of the first run.
-  View view_ = View::target;
   bool driver_checked_ = false;
   std::string start_failed_;
 };
@@ -114,14 +112,10 @@ Result<void> ProbeRun::prepare() {
     if (!mark_.empty()) environment_.push_back(mark_);
   }
   facts_.environment = reported_environment(environment_);
-  executable_ = UniqueFd(::open(options_.executable.c_str(), O_PATH | O_CLOEXEC));
-  if (!executable_.valid()) {
-    return tl::unexpected(system_error(errno, options_.executable, Need::file_access));
-  }
+  auto executable = open_program(options_.executable, rights_);
+  if (!executable) return tl::unexpected(executable.error());
+  executable_ = std::move(*executable);
   facts_.differences = find_differences(*proc_, plan_.identity, rights_);
-  if (!rights_.view_note.empty()) {
-    add_difference("mnt namespace: not entered: " + rights_.view_note);
-  }
   return {};
 }
 
@@ -141,7 +135,9 @@ Result<void> ProbeRun::run_jobs() {
   while (!jobs.empty()) {
     const Job job = std::move(jobs.front());
     jobs.pop_front();
-    if (!start_failed_.empty()) {
+    if (Descendants::interrupted()) {
+      leave_out(job, "interrupted");
+    } else if (!start_failed_.empty()) {
       leave_out(job, start_failed_);
     } else if (steady_clock::now() + kTooShort >= setting.end) {
       leave_out(job, "no time left");
@@ -189,43 +185,29 @@ std::vector<std::size_t> ProbeRun::open_all(const SubjectPlace& place) {
 
 PairRequest ProbeRun::request_for(const Job& job) const {
   PairRequest request;
-  request.view = view_;
   request.order.bound_names = plan_.bound_names;
   request.order.devices = plan_.devices;
   request.order.all_pairs = plan_.all_pairs;
   request.order.no_ipc = plan_.no_ipc;
   const bool look_alike = plan_.subjects[job.subjects.front()].look_alike;
+  // What the driver can do is not asked through something that may only play a runtime.
   request.order.driver_checks = !driver_checked_ && !look_alike;
   // A stub may end the process at any call: it is only asked for its symbols.
-  request.partner = look_alike ? Partner::none : Partner::importer;
+  const bool symbols_only = plan_.subjects[job.subjects.front()].symbols_only;
+  request.partner = symbols_only ? Partner::none : Partner::importer;
   for (const std::size_t subject : job.subjects) {
     request.order.runtimes.push_back({.index = static_cast<std::uint32_t>(subject),
-                                      .symbols_only = plan_.subjects[subject].look_alike});
+                                      .symbols_only = plan_.subjects[subject].symbols_only});
     request.files.push_back(files_[subject].get());
   }
   return request;
-}
-
-PairOutcome ProbeRun::run_in_some_view(const Job& job, const PairSetting& setting) {
-  PairOutcome outcome = run_pair(setting, request_for(job));
-  const bool entered = view_ == View::target && rights_.mount_namespace.valid();
-  if (!entered || !outcome.program_refused) return outcome;
-  // The target's root has no C library that this program can use (musl, or older).
-  std::string why = "the program does not run there";
-  for (const StageResult& start : outcome.start) {
-    if (start.outcome != StageOutcome::pass) why = start.detail;
-  }
-  add_difference("mnt namespace: not entered: " + why);
-  if (rights_.pid_namespace.valid()) add_difference("pid namespace: not entered");
-  view_ = View::own;
-  return run_pair(setting, request_for(job));
 }
 
 void ProbeRun::run_job(const Job& job, const PairSetting& setting, std::deque<Job>& jobs) {
   for (const std::size_t subject : job.subjects) {
     if (std::find(ran_.begin(), ran_.end(), subject) == ran_.end()) ran_.push_back(subject);
   }
-  const PairOutcome outcome = run_in_some_view(job, setting);
+  const PairOutcome outcome = run_pair(setting, request_for(job));
   keep_common(outcome);
   keep(job, outcome);
   if (!outcome.started) {
@@ -261,6 +243,7 @@ void ProbeRun::keep_one(const Job& job, const PairOutcome& outcome, std::size_t 
   runtime.stages = outcome.start;
   if (file_stages_[subject]) runtime.stages.push_back(*file_stages_[subject]);
   runtime.stages.insert(runtime.stages.end(), record.stages.begin(), record.stages.end());
+  put_in_order(runtime.stages);
   if (before && std::none_of(runtime.stages.begin(), runtime.stages.end(), is_failure)) {
     before->outcome = StageOutcome::skipped;
     before->side = ProbeSide::runner;
@@ -297,10 +280,7 @@ void ProbeRun::keep_common(const PairOutcome& outcome) {
   facts_.mechanisms.insert(facts_.mechanisms.end(), outcome.mechanisms.begin(),
                            outcome.mechanisms.end());
   for (const StartNote& note : outcome.notes) {
-    const bool view =
-        note.step == StartStep::mount_namespace || note.step == StartStep::root_directory;
-    add_difference((view ? "mnt namespace: not entered: " : "groups: the children have others: ") +
-                   describe(note));
+    add_difference("groups: the children have fewer: " + describe(note));
   }
 }
 

@@ -10,7 +10,7 @@
 namespace cudart_doctor {
 
 /// "NAME=VALUE" of each variable, with CUDA_CACHE_DISABLE=1: the cache hides a missing compiler,
-/// and files would be left in the target's home.
+/// and files would be left in the target's home. What makes the loader write files is left out.
 std::vector<std::string> child_environment(
     const std::vector<std::pair<std::string, std::string>>& variables);
 

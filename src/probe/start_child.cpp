@@ -103,21 +103,27 @@ void reset_process() {
   rights.groups = request.rights->groups;
   rights.permitted = request.rights->permitted;
   rights.bounding = request.rights->bounding;
-  int mounts = request.view == View::own ? -1 : request.rights->mount_namespace.get();
-  int root = request.rights->root.get();
-  int directory = request.rights->directory.get();
+  const bool enters = request.view == View::target;
+  int mounts = enters ? request.rights->mount_namespace.get() : -1;
+  int network = enters ? request.rights->network_namespace.get() : -1;
+  int ipc = enters ? request.rights->ipc_namespace.get() : -1;
+  int root = enters ? request.rights->root.get() : -1;
+  int directory = enters ? request.rights->directory.get() : -1;
   const StartReport early(report_fd);
-  if (::setpgid(0, 0) != 0) early.give_up(StartStep::process_group, errno);
+  // Without our terminal: foreign code could write to it raw, or type commands for its user.
+  if (::setsid() < 0) early.give_up(StartStep::session, errno);
   if (!die_with_parent(side.parent)) early.give_up(StartStep::parent, ESRCH);
-  const std::array kept = {&report_fd, &executable, &mounts, &root, &directory};
+  const std::array kept = {&report_fd, &executable, &mounts, &network, &ipc, &root, &directory};
   if (!place_descriptors(side.placed, kept)) early.give_up(StartStep::descriptors, errno);
   const StartReport report(report_fd);
   rights.mount_namespace = UniqueFd(mounts);
+  rights.network_namespace = UniqueFd(network);
+  rights.ipc_namespace = UniqueFd(ipc);
   rights.root = UniqueFd(root);
   rights.directory = UniqueFd(directory);
   take_view(rights, report);
   // A candidate is loaded as /proc/self/fd/N: a /proc of another PID namespace does not know us.
-  if (request.view == View::target && ::access("/proc/self/fd", F_OK) != 0) {
+  if (enters && ::access("/proc/self/fd", F_OK) != 0) {
     report.give_up(StartStep::own_proc, errno);
   }
   reset_process();

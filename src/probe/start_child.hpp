@@ -18,9 +18,8 @@ namespace cudart_doctor {
 
 /// Whose view a child gets.
 enum class View : std::uint8_t {
-  own,
-  target_files,  ///< The target's mount namespace.
-  target,        ///< Its PID namespace too, where that is another: /proc is its.
+  own,     ///< For files of ours only.
+  target,  ///< The target's namespaces and root.
 };
 
 struct ChildRequest {
@@ -36,7 +35,7 @@ struct ChildRequest {
 };
 
 struct StartedChild {
-  pid_t pid = -1;                    ///< Also its process group.
+  pid_t pid = -1;                    ///< Also its process group and session.
   UniqueFd results;                  ///< What it writes to kProbeResultFd; does not block.
   UniqueFd output;                   ///< Its stdout and stderr; does not block.
   UniqueFd handle;                   ///< Readable once it has ended; not valid before Linux 5.3.

@@ -63,6 +63,7 @@ std::string render_json(const Report& report) {
   out["consumers"] = json_consumers(report);
   out["selections"] = json_selections(report);
   out["probe"] = json_probe(report);
+  out["peers"] = json_peers(snapshot);
   if (const auto* environment = snapshot.environment.get()) {
     put_known(out, "environment", json_environment(*environment));
   } else {

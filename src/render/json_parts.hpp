@@ -52,5 +52,6 @@ Json json_consumers(const Report& report);
 Json json_selections(const Report& report);
 Json json_findings(const Report& report);
 Json json_probe(const Report& report);
+Json json_peers(const Snapshot& snapshot);
 
 }  // namespace cudart_doctor

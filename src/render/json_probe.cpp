@@ -144,6 +144,27 @@ Json gate_of(const ProbeGate& gate) {
 
 }  // namespace
 
+Json json_peers(const Snapshot& snapshot) {
+  Json list = Json::array();
+  for (const PeerFacts& peer : snapshot.peers) {
+    Json out;
+    out["pid"] = peer.pid;
+    out["comm"] = json_bytes(peer.comm);
+    out["uid"] = peer.uid ? Json(*peer.uid) : Json(nullptr);
+    out["ns_pids"] = peer.ns_pids;
+    const auto space = peer.namespaces.find("pid");
+    out["pid_namespace"] = space == peer.namespaces.end() ? Json(nullptr) : Json(space->second);
+    if (const std::string* visible = peer.visible_devices.get()) {
+      put_known(out, "visible_devices", json_bytes(*visible));
+    } else {
+      put_unknown(out, "visible_devices", peer.visible_devices.reason());
+    }
+    out["found_by"] = json_sentence(peer.found_by);
+    list.push_back(std::move(out));
+  }
+  return list;
+}
+
 Json json_probe(const Report& report) {
   const ProbeFacts& probe = report.snapshot.probe;
   Json out;

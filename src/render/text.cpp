@@ -138,6 +138,10 @@ std::string render_text(const Report& report, const TextOptions& options) {
   TextWriter writer(options);
   write_first_line(writer, report, options.color);
   writer.entry({.hang = 0}, headline_sentence(report));
+  // "OK" says what was found; that nothing was run must not be missed.
+  if (report.snapshot.probe.decision == ProbeDecision::refused) {
+    writer.entry({.hang = 0}, "Not tested on a GPU: see PROBE below.");
+  }
   if (leads_with_finding(report)) write_main_finding(writer, report.findings.front());
   write_list(writer, "LOADED", report.snapshot.self_notes, 3);
   writer.blank();
@@ -146,6 +150,7 @@ std::string render_text(const Report& report, const TextOptions& options) {
   write_companions(writer, report);
   write_answers(writer, report);
   write_probe(writer, report);
+  write_peers(writer, report);
   write_unseen(writer, report);
   write_read(writer, report);
   writer.labelled("EXIT " + std::to_string(report.verdict.exit_code), exit_reason(report));

@@ -37,6 +37,21 @@ Mark mark_of(StageOutcome outcome) {
   return {};
 }
 
+std::string_view title_of(Mechanism mechanism) {
+  switch (mechanism) {
+    case Mechanism::legacy_memory: return "CUDA IPC memory handle";
+    case Mechanism::event: return "CUDA IPC event handle";
+    case Mechanism::vmm_socket: return "VMM descriptor over a socket";
+    case Mechanism::vmm_pidfd: return "VMM descriptor by pidfd_getfd";
+    case Mechanism::fabric: return "fabric handle";
+    case Mechanism::multicast: return "multicast";
+    case Mechanism::legacy_on_vmm: return "CUDA IPC handle of VMM memory";
+    case Mechanism::legacy_on_pool: return "CUDA IPC handle of pool memory";
+    case Mechanism::legacy_on_pinned: return "CUDA IPC handle of pinned memory";
+  }
+  return {};
+}
+
 /// "cudaIpcOpenMemHandle: 201 cudaErrorDeviceUninitialized", "" where no call is concerned.
 std::string call_text(const std::string& call, std::optional<int> code) {
   std::string out = escape_foreign(call);
@@ -72,6 +87,13 @@ const StageResult* first_bad(const ProbedRuntime& runtime) {
   return bad == runtime.stages.end() ? nullptr : &*bad;
 }
 
+/// A look-alike that was not only asked for its symbols.
+bool was_run(const ProbedRuntime& runtime) {
+  return std::any_of(runtime.stages.begin(), runtime.stages.end(), [](const StageResult& stage) {
+    return stage.stage > Stage::symbols && stage.outcome != StageOutcome::skipped;
+  });
+}
+
 std::string names_text(const ProbedRuntime& runtime) {
   if (!runtime.missing.empty()) return "lacks " + escape_foreign(join(runtime.missing, ", "));
   return {};
@@ -95,15 +117,17 @@ void write_runtime(TextWriter& writer, const ProbedRuntime& runtime, const std::
     text = stage_text(*bad);
   } else if (runtime.look_alike) {
     mark = {"look-alike", Tone::notice};
-    text = "asked for its symbols only";
+    text = was_run(runtime) ? "every stage passed" : "asked for its symbols only";
   }
-  if (const std::string names = names_text(runtime); !names.empty()) {
+  const std::string names = names_text(runtime);
+  if (!names.empty() && text.find(names) == std::string::npos) {
     text += (text.empty() ? "" : "; ") + names;
   }
   for (const std::string& where : runtime.elsewhere) {
     text += (text.empty() ? "" : "; ") + escape_foreign(where);
   }
-  if (runtime.alone && !runtime.look_alike) text += text.empty() ? "alone" : "; alone";
+  if (runtime.alone && writer.verbose())
+    text += (text.empty() ? "" : "; ") + std::string("in a pair of its own");
   writer.entry({.before = " " + pad(ref, 2),
                 .word = std::string(mark.word),
                 .tone = mark.tone,
@@ -145,8 +169,7 @@ void write_sharing(TextWriter& writer, const ProbeVerdict& verdict) {
     if (!news && !writer.verbose()) continue;
     const Mark mark = offered || each.outcome != ProbeOutcome::does_not ? mark_of(each.outcome)
                                                                         : Mark{"no", Tone::plain};
-    std::string text(name_of(each.mechanism));
-    std::replace(text.begin(), text.end(), '_', ' ');
+    std::string text(title_of(each.mechanism));
     if (!each.needed_by.empty()) text += ": " + printable(each.needed_by);
     if (!each.reason.empty()) text += "; " + printable(each.reason);
     writer.entry({.before = pad(first ? "SHARING" : "", kTextColumn),
@@ -161,6 +184,28 @@ void write_sharing(TextWriter& writer, const ProbeVerdict& verdict) {
 }
 
 }  // namespace
+
+/// What was compared of each process that was named with --peer.
+void write_peers(TextWriter& writer, const Report& report) {
+  const Snapshot& snapshot = report.snapshot;
+  bool first = true;
+  for (const PeerFacts& peer : snapshot.peers) {
+    const bool objection =
+        std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
+          const bool of_peers =
+              finding.id == "IP02" || finding.id == "IP03" || finding.id == "IP07";
+          return of_peers && finding.severity >= Severity::warning;
+        });
+    std::string text = "PID " + std::to_string(peer.pid) + " " + escape_foreign(peer.comm) + ": ";
+    text += objection ? "see the findings" : "PID namespace and device nodes forbid no sharing";
+    if (peer.uid && snapshot.process.uid && *peer.uid != *snapshot.process.uid) {
+      text += "; another user: event handles do not open (205)";
+    }
+    text += "; no handle was passed to it";
+    writer.labelled(first ? "PEER" : "", text, 3);
+    first = false;
+  }
+}
 
 void write_probe(TextWriter& writer, const Report& report) {
   const ProbeFacts& probe = report.snapshot.probe;

@@ -55,6 +55,7 @@ void write_runtimes(TextWriter& writer, const Report& report);
 void write_companions(TextWriter& writer, const Report& report);
 void write_answers(TextWriter& writer, const Report& report);
 void write_probe(TextWriter& writer, const Report& report);
+void write_peers(TextWriter& writer, const Report& report);
 void write_unseen(TextWriter& writer, const Report& report);
 void write_read(TextWriter& writer, const Report& report);
 

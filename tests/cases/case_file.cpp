@@ -14,11 +14,11 @@ constexpr std::array<std::string_view, 15> kRules{
     "dt-needed:13",    "cudnn-fe",      "torch-preload",     "tilelang-shim",
     "static",          "ldconfig-list", "libcuda-by-cudart", "libcuda-unversioned",
     "maps-last-token", "vllm-2026-07",  "sglang-2026-07"};
-constexpr std::array<std::string_view, 5> kObjectKinds{"cudart", "lookalike", "driver",
-                                                       "driver-stub", "other"};
-constexpr std::array<std::string_view, 11> kObjectKeys{
-    "kind", "soname", "ver",           "build", "missing",  "needed",
-    "size", "uses",   "static-cudart", "named", "undefined"};
+constexpr std::array<std::string_view, 6> kObjectKinds{"cudart",      "lookalike", "driver",
+                                                       "driver-stub", "nvrtc",     "other"};
+constexpr std::array<std::string_view, 14> kObjectKeys{
+    "kind", "soname", "ver",           "build", "missing",   "needed",           "needs",
+    "size", "uses",   "static-cudart", "named", "undefined", "undefined-driver", "version-need"};
 constexpr std::array<std::string_view, 10> kHostKeys{
     "kmod",       "pidns.self", "pidns.peer", "nspid.self",        "nspid.peer",
     "uuids.self", "uuids.peer", "ldconf",     "yama.ptrace_scope", "cap_sys_ptrace"};
@@ -68,7 +68,7 @@ bool is_good_value(std::string_view key, std::string_view value) {
   if (key == "named") return value == "1";
   if (key == "build") return is_hex_text(value);
   if (key == "uses") return one_of(kRules, value);
-  if (key == "undefined") {
+  if (key == "undefined" || key == "version-need") {
     const std::size_t at = value.find('@');
     return at != std::string_view::npos && at > 0 && at + 1 < value.size();
   }

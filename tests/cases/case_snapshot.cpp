@@ -40,6 +40,7 @@ SyntheticElf elf_of(const ObjectLine& line) {
   if (line.kind == "lookalike") out = make_lookalike(soname, missing);
   if (line.kind == "driver") out = make_driver(version);
   if (is_compat_driver(line)) out.elf.compat_note = R"({"driver": "compat"})";
+  if (line.kind == "nvrtc") out = make_nvrtc(soname, version);
   if (line.kind == "driver-stub") {
     out = make_driver_stub(parse_unsigned(value_or(line, "size", "65536"), 10).value_or(0));
   }
@@ -58,6 +59,16 @@ SyntheticElf elf_of(const ObjectLine& line) {
     out.elf.undefined.push_back(
         {undefined->second.substr(0, at),
          at == std::string::npos ? std::string() : undefined->second.substr(at + 1)});
+  }
+  if (const auto needs = line.keys.find("needs"); needs != line.keys.end()) {
+    out.elf.needed = names_of(needs->second);
+  }
+  if (const auto name = line.keys.find("undefined-driver"); name != line.keys.end()) {
+    out.elf.undefined.push_back({name->second, {}});
+  }
+  if (const auto need = line.keys.find("version-need"); need != line.keys.end()) {
+    const std::size_t at = need->second.find('@');
+    out.elf.version_needs.push_back({need->second.substr(0, at), {need->second.substr(at + 1)}});
   }
   return out;
 }

@@ -138,7 +138,8 @@ class WithoutGpu(Case):
         self.assertEqual(seen, {"CUDA_VISIBLE_DEVICES": "1,0", "LD_LIBRARY_PATH": "/nowhere",
                                 "CUDA_CACHE_DISABLE": "1"})
 
-    def test_no_child_is_left_after_ctrl_c(self):
+    def spinning_target(self):
+        """Its look-alike leaves a daemon in a session of its own, then never returns."""
         need_program(self, "gcc")
         (self.folder / "spin").mkdir()
         spin = self.compile("spin/libcudart.so.12", """
@@ -149,17 +150,36 @@ class WithoutGpu(Case):
             int cudaMemcpy(void) { return 0; }
             __attribute__((constructor)) static void spin(void) {
               char name[4096] = {0};
-              if (readlink("/proc/self/exe", name, sizeof name - 1) > 0 && strstr(name, "doctor"))
-                for (;;) pause();
+              if (readlink("/proc/self/exe", name, sizeof name - 1) < 0) return;
+              if (strstr(name, "doctor") == 0) return;
+              if (fork() == 0) setsid();
+              for (;;) pause();
             }""")
-        target = self.victim(f"load({str(self.path)!r})", f"load({str(spin)!r})")
-        running = subprocess.Popen([DOCTOR, "--pid", str(target.pid), "--probe", "on"],
-                                   env=clean_environment(), stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
-        self.wait_until(probe_children)
-        running.send_signal(signal.SIGINT)
-        running.wait(10)
-        self.wait_until(lambda: not probe_children(), 5)
+        return self.victim(f"load({str(self.path)!r})", f"load({str(spin)!r})")
+
+    @staticmethod
+    def stay(count):
+        """So many children are there, and the same a moment later."""
+        before = probe_children()
+        if len(before) != count:
+            return False
+        for _ in range(20):
+            if probe_children() != before:
+                return False
+        return True
+
+    def test_no_process_is_left_after_a_signal(self):
+        target = self.spinning_target()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(signal=number):
+                running = subprocess.Popen([DOCTOR, "--pid", str(target.pid), "--probe", "on"],
+                                           env=clean_environment(), stdout=subprocess.DEVNULL,
+                                           stderr=subprocess.DEVNULL)
+                # The child that spins and the daemon that its library left: the two that stay.
+                self.wait_until(lambda: self.stay(2))
+                running.send_signal(number)
+                self.assertEqual(running.wait(10), -number)
+                self.wait_until(lambda: not probe_children(), 10)
 
     def test_the_doctor_itself_maps_no_cuda_library(self):
         support.need_program(self, "strace")

@@ -102,6 +102,14 @@ Report hostile_report(const std::string& text) {
   report.verdict.worst = Severity::critical;
   report.verdict.exit_code = 1;
   report.verdict.undecided = sentence;
+  PeerFacts peer;
+  peer.comm = text;
+  peer.uid = 1;
+  peer.ns_pids = {1};
+  peer.namespaces = {{"pid", 1}};
+  peer.visible_devices = Fact<std::string>::known(text);
+  peer.found_by = sentence;
+  snapshot.peers = {peer, PeerFacts{}};
   ProbeFacts& probe = snapshot.probe;
   probe.decision = ProbeDecision::run;
   probe.reason = sentence;

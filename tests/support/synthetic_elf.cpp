@@ -136,6 +136,18 @@ SyntheticElf make_driver_stub(std::uint64_t size) {
   return made;
 }
 
+SyntheticElf make_nvrtc(std::string_view soname, std::string_view version) {
+  SyntheticElf made = make_shared_object(soname, 60418376);
+  made.elf.needed = {"libpthread.so.0", "librt.so.1", "libdl.so.2", "libm.so.6", "libc.so.6"};
+  made.elf.runpath = "$ORIGIN";
+  made.elf.exports_api = true;
+  made.elf.exports = {"nvrtcCompileProgram", "nvrtcCreateProgram", "nvrtcVersion"};
+  made.elf.census.nvrtc = 23;
+  made.elf.defined_symbols = 23;
+  made.content.text_version = std::string(version);
+  return made;
+}
+
 SyntheticElf make_plain(std::string_view soname) {
   SyntheticElf made = make_shared_object(soname, 81920);
   made.elf.needed = {"libc.so.6"};

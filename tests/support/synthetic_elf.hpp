@@ -31,6 +31,9 @@ SyntheticElf make_driver(std::string_view version);
 /// The toolkit's link-time libcuda of `size` bytes: libcuda.so.1, needs nothing, cuInit constant.
 SyntheticElf make_driver_stub(std::uint64_t size);
 
+/// A genuine libnvrtc that carries `version` as text ("12.4.127").
+SyntheticElf make_nvrtc(std::string_view soname, std::string_view version);
+
 /// Any other shared object; an empty soname leaves DT_SONAME out.
 SyntheticElf make_plain(std::string_view soname = {});
 

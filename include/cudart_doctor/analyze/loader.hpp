@@ -13,9 +13,14 @@
 
 namespace cudart_doctor {
 
+/// Whether what is loaded now counts, or only what a new process of the same program would find.
+enum class LoaderStart : bool { running, fresh };
+
 struct LoaderQuery {
   std::string_view name;              ///< "libcudart.so.12"
   std::optional<std::size_t> caller;  ///< Object whose code calls dlopen; none: the main program.
+  std::string_view caller_file = "";  ///< A file of Snapshot::disk that calls instead; "" for none.
+  LoaderStart start = LoaderStart::running;
 };
 
 struct LoaderAnswer {
@@ -31,6 +36,10 @@ struct LoaderAnswer {
 
 /// A name with a '/' is opened as a path. Pure; errors are answers.
 LoaderAnswer simulate_dlopen(const Snapshot& snapshot, const LoaderQuery& query);
+
+/// True where the loader is known to find nothing at all under this name. False where a file ends
+/// the search, and where a place could not be looked into (a relative element, a hwcaps directory).
+bool is_surely_missing(const Snapshot& snapshot, const LoaderQuery& query);
 
 /// What simulate_dlopen will want to know about the disk.
 std::vector<DiskRequest> wanted_by_dlopen(const Snapshot& snapshot, const LoaderQuery& query);

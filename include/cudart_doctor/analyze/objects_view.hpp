@@ -33,6 +33,10 @@ std::optional<std::size_t> find_object_at(const Snapshot& snapshot, std::string_
 /// The loaded object with this device and inode.
 std::optional<std::size_t> find_loaded_file(const Snapshot& snapshot, const FileKey& key);
 
+/// A loaded object, of any loader namespace, that has `name` as soname, as file name, or as the
+/// last part of the name under which the loader knows it.
+std::optional<std::size_t> find_loaded_as(const Snapshot& snapshot, std::string_view name);
+
 /// The main program: the first link map entry, else the object of the executable's path.
 std::optional<std::size_t> main_program(const Snapshot& snapshot);
 

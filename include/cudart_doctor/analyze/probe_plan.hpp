@@ -33,10 +33,11 @@ struct ProbeSubject {
   std::uint64_t map_lo = 0;     ///< A mapping of it, for map_files; 0, 0: not mapped.
   std::uint64_t map_hi = 0;
   bool selected = false;
-  bool look_alike = false;  ///< Symbols only, in a process of its own.
-  bool alone = false;       ///< Own pair at once (own run path, look-alike).
-  std::string build_id;     ///< Equal ones are probed once.
-  std::string skip;         ///< Why it is not run; "" : run it.
+  bool look_alike = false;    ///< No genuine runtime: always alone.
+  bool symbols_only = false;  ///< A look-alike that is not run.
+  bool alone = false;         ///< Own pair at once (own run path, look-alike).
+  std::string build_id;       ///< Equal ones are probed once.
+  std::string skip;           ///< Why it is not run; "" : run it.
 };
 
 /// Whose rights the children take.
@@ -44,7 +45,6 @@ struct ProbeIdentity {
   std::int64_t pid = 0;  ///< The target; 0: the doctor's own rights and view.
   std::optional<std::uint32_t> uid;
   std::optional<std::uint32_t> gid;
-  bool enter_mount_namespace = false;
   /// Its start time (field 22 of stat): a reused PID is refused; nothing: not compared.
   std::optional<std::uint64_t> start_ticks;
 };

@@ -32,7 +32,15 @@ std::vector<Finding> judge_mappings(const Observations& seen);
 /// DR01, DR03-DR05: of the mapped driver library, and where none is mapped of the one that a load
 /// of libcuda.so.1 would reach.
 std::vector<Finding> judge_driver(const Observations& seen);
-/// SY01: of mapped objects whose symbols were listed, and of files that the user named.
+/// RT09: runtimes' names that the loader does not find.
+std::vector<Finding> judge_sonames(const Observations& seen);
+/// RT10: libraries of one CUDA release that come from two.
+std::vector<Finding> judge_origins(const Observations& seen);
+/// RT12: preloads that a new process cannot load.
+std::vector<Finding> judge_preloads(const Observations& seen);
+/// SY03: the mapped NVRTCs and their builtins.
+std::vector<Finding> judge_nvrtc(const Observations& seen);
+/// SY01, SY02, SY04: of mapped objects, and of files that the user named.
 std::vector<Finding> judge_symbols(const Observations& seen);
 /// IP01, IP04, IP05.
 std::vector<Finding> judge_ipc(const Observations& seen);
@@ -44,6 +52,13 @@ std::vector<Finding> judge_interposers(const Observations& seen);
 std::vector<Finding> judge_node(const Observations& seen);
 /// What judge_driver wants to know about the disk.
 std::vector<DiskRequest> wanted_by_driver(const Snapshot& snapshot);
+
+/// What judge_sonames wants to know about the disk.
+std::vector<DiskRequest> wanted_by_sonames(const Snapshot& snapshot);
+/// What judge_preloads wants to know about the disk; to be asked again once that was read.
+std::vector<DiskRequest> wanted_by_preloads(const Snapshot& snapshot);
+/// What judge_nvrtc wants to know about the disk.
+std::vector<DiskRequest> wanted_by_nvrtc(const Snapshot& snapshot);
 
 /// A finding with the fixed parts of its catalogue entry filled in. `id` must be in the catalogue.
 Finding start_finding(std::string_view id, Severity severity, std::string headline);
@@ -75,6 +90,9 @@ std::string consumer_phrase(const Selection& selection);
 
 /// Loaded libraries whose contents could not be read. What is no ELF file at all is not one.
 std::size_t count_unread_libraries(const Snapshot& snapshot);
+
+/// "12.4" of "12.4.127"; "" where there are no two numbers.
+std::string release_of(std::string_view version);
 
 /// "7f1a10000000", as maps writes addresses.
 std::string shown_address(std::uint64_t address);

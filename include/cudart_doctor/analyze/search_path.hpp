@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cudart_doctor/model/snapshot.hpp"
@@ -18,6 +19,9 @@ enum class SearchKind : std::uint8_t {
   cache,                ///< Ask ld.so.cache.
 };
 
+/// SearchEntry::source of the directories that are searched last.
+inline constexpr std::string_view kDefaultDirectory = "default directory";
+
 struct SearchEntry {
   SearchKind kind = SearchKind::directory;
   std::string directory;
@@ -25,8 +29,10 @@ struct SearchEntry {
   bool has_hwcaps = false;  ///< glibc-hwcaps subdirectories of it are searched before it.
 };
 
-/// In search order. `caller` is the object whose code calls dlopen; none: the main program.
-std::vector<SearchEntry> search_path(const Snapshot& snapshot, std::optional<std::size_t> caller);
+/// In search order. `caller` is the object whose code calls dlopen; none: the main program. A
+/// `caller_file` is a file of Snapshot::disk that would call instead.
+std::vector<SearchEntry> search_path(const Snapshot& snapshot, std::optional<std::size_t> caller,
+                                     std::string_view caller_file = {});
 
 /// e_machine of the target: that of its main program, else of any object; 0 when unknown.
 std::uint16_t target_machine(const Snapshot& snapshot);

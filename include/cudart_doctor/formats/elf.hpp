@@ -61,7 +61,8 @@ class ElfReader {
   [[nodiscard]] const std::vector<ProgramHeader>& program_headers() const;
 
   /// Where code and constant data lie, by the section headers that read_facts() looked at; empty
-  /// where they could not be read or do not cover the segments. Device code, most of a large CUDA library, is not among them.
+  /// where they could not be read or do not cover the segments. Device code, most of a large CUDA
+  /// library, is not among them.
   [[nodiscard]] const std::vector<FileRange>& code_and_constants() const;
 
  private:

@@ -62,7 +62,7 @@ struct ElfFacts {
   std::uint32_t defined_symbols = 0;  ///< Defined dynamic symbols, of any name (full walk).
   SymbolCensus census;                ///< Full walk.
   std::vector<std::string> exports;   ///< Defined names of the CUDA families, sorted, unique.
-  std::vector<SymbolRef> undefined;   ///< Undefined names of the CUDA families.
+  std::vector<SymbolRef> undefined;   ///< Undefined names of the CUDA families; no weak ones.
   /// True when cuInit is defined and its code returns a constant; nothing when it was not seen.
   std::optional<bool> cu_init_is_constant;
   /// What could be read only in part, one sentence each ("symbol table lies past the end").

@@ -79,7 +79,7 @@ struct ProbedRuntime {
   std::uint32_t candidate = 0;  ///< Index into Report::candidates.
   std::string path;             ///< As in the candidate.
   bool selected = false;        ///< The headline's rule ends here.
-  bool look_alike = false;      ///< Asked for symbols only.
+  bool look_alike = false;      ///< No genuine runtime; most often asked for symbols only.
   bool alone = false;           ///< In a pair of its own (repeated after a failure, or at once).
   std::string skipped;          ///< Why nothing was run ("exists only in memory"); "" when run.
   std::string opened_by;        ///< "map_files", "root_path", "path": how the file was reached.

@@ -1,4 +1,5 @@
-// What the probe says of the runtime in question and of each way to share device memory. Plain data.
+// What the probe says of the runtime in question and of each way to share device memory. Plain
+// data.
 #pragma once
 
 #include <cstdint>

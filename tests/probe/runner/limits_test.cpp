@@ -1,4 +1,6 @@
 // Limits of time: one stage, the whole probe, and children that do not answer in their own ways.
+#include <sys/resource.h>
+
 #include <chrono>
 
 #include "cudart_doctor/probe/runner.hpp"
@@ -95,4 +97,20 @@ TEST_CASE("a supervisor is told of life at least once a second") {
     static_cast<void>(probe::run(single_plan("exporter:0:load=print-for-ever"), options));
   }
   CHECK(longest < std::chrono::seconds(1));
+}
+
+TEST_CASE("too few descriptors of our own are not blamed on the file") {
+  rlimit usual = {};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &usual) == 0);
+  constexpr rlim_t kPlenty = 64;
+  for (rlim_t most = 3; most < kPlenty; ++most) {
+    rlimit limit = usual;
+    limit.rlim_cur = most;
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    const auto facts = run_probe(probe::single_plan(""), probe::options());
+    ::setrlimit(RLIMIT_NOFILE, &usual);
+    const auto* file = probe::stage_of(facts.runtimes[0], Stage::file, ProbeSide::runner);
+    INFO(most << " descriptors: " << facts.runtimes[0].skipped);
+    CHECK((file == nullptr || file->outcome == StageOutcome::pass));
+  }
 }

@@ -84,7 +84,7 @@ TEST_CASE("another file at the path is not taken for the candidate") {
 TEST_CASE("a look-alike is asked for symbols in a process of its own, without a peer") {
   auto plan = plan_with("");
   plan.environment.emplace_back("REPORT", "descriptors");
-  plan.subjects[1].look_alike = true;
+  plan.subjects[1].look_alike = plan.subjects[1].symbols_only = true;
   const auto facts = probe::run(plan, options());
   REQUIRE(facts.runtimes.size() == 3);
   const auto& look_alike = facts.runtimes[2];
@@ -239,6 +239,12 @@ TEST_CASE("only the agreed descriptors are open in a child") {
   const auto facts = probe::run(plan, options());
   ::close(stray);
   CHECK(probe::reported(facts) == "0 1 2 3 4 5 10 11 12");
+}
+
+TEST_CASE("a child leads a session of its own, without the doctor's terminal") {
+  auto plan = single_plan("");
+  plan.environment.emplace_back("REPORT", "session");
+  CHECK(probe::reported(probe::run(plan, options())) == "its own");
 }
 
 TEST_CASE("ignored signals are the doctor's own affair") {

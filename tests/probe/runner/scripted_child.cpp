@@ -61,6 +61,13 @@ std::string report_of_itself() {
     ::sigaction(SIGPIPE, nullptr, &action);
     return action.sa_handler == SIG_DFL ? "default" : "changed";
   }
+  constexpr std::string_view kLink = "link:";
+  if (what.starts_with(kLink)) {
+    std::array<char, 4096> text = {};
+    const ssize_t size = ::readlink(what.c_str() + kLink.size(), text.data(), text.size());
+    return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+  }
+  if (what == "session") return ::getsid(0) == ::getpid() ? "its own" : "the doctor's";
   const UniqueFd fd(::open(what.c_str(), O_RDONLY | O_CLOEXEC));
   const auto text = read_descriptor(fd.get(), what, 1U << 20U);
   return text ? *text : text.error().message;

@@ -121,6 +121,17 @@ TEST_CASE("a side that was ended because the other crashed is no failure of its 
   CHECK_FALSE(says(find_finding(report, "IP09"), "ipc_verify"));
 }
 
+TEST_CASE("a side that was ended for records that cannot be read is a failure") {
+  const Report report = crashing(Stage::ipc_import)
+                            .with([](Snapshot& snapshot) {
+                              ProbedRuntime& runtime = probed_runtime(snapshot);
+                              runtime.importer = {.kind = ChildEndKind::killed};
+                              runtime.exporter = {.kind = ChildEndKind::killed};
+                            })
+                            .judge();
+  CHECK(grave_ids(report) == "IP09");
+}
+
 TEST_CASE("IP09: descriptors over a socket, which FlashInfer needs") {
   const auto socket = [](StageOutcome outcome, int code) {
     return mechanism(Mechanism::vmm_socket,

@@ -98,10 +98,11 @@ TEST_CASE("look-alikes are asked for symbols only, each alone, after the genuine
   const bool shim_last = plan.subjects[1].path == kShim;
   const ProbeSubject& fake = plan.subjects[shim_last ? 1 : 0];
   CHECK(fake.look_alike);
+  CHECK(fake.symbols_only);
   CHECK(fake.alone);
   CHECK_FALSE(plan.subjects[shim_last ? 0 : 1].look_alike);
   const ProbePlan run_too = plan_of(world, {.look_alikes = true});
-  for (const ProbeSubject& subject : run_too.subjects) CHECK_FALSE(subject.look_alike);
+  for (const ProbeSubject& subject : run_too.subjects) CHECK_FALSE(subject.symbols_only);
 }
 
 TEST_CASE("static copies, installed files and data mappings are no subjects") {
@@ -137,20 +138,17 @@ TEST_CASE("a runtime with a run path of its own is alone") {
   CHECK_FALSE(plan_of(World().library(kReal12, runtime12())).subjects[0].alone);
 }
 
-TEST_CASE("the children take the target's rights, view, environment and names") {
+TEST_CASE("the children take the target's rights, environment and names") {
   const ProbePlan plan = plan_of(process_with_driver().env("A", "1").with([](Snapshot& snapshot) {
     snapshot.process.pid = 77;
     snapshot.process.uid = 1000;
     snapshot.process.gid = 1001;
     snapshot.process.start_ticks = 5;
-    snapshot.process.namespaces["mnt"] = 1;
-    snapshot.process.own_namespaces["mnt"] = 2;
   }));
   CHECK(plan.identity.pid == 77);
   CHECK(plan.identity.uid == 1000U);
   CHECK(plan.identity.gid == 1001U);
   CHECK(plan.identity.start_ticks == 5U);
-  CHECK(plan.identity.enter_mount_namespace);
   REQUIRE(plan.environment.size() == 1);
   CHECK(plan.environment_known);
   CHECK(plan.bound_names.size() == 11);
@@ -158,12 +156,7 @@ TEST_CASE("the children take the target's rights, view, environment and names") 
   CHECK(plan.target_driver->path == kHostDriver);
 }
 
-TEST_CASE("the doctor's own mount namespace is not entered, nor one that is not known") {
-  CHECK_FALSE(plan_of(process_with_driver()).identity.enter_mount_namespace);
-  CHECK_FALSE(plan_of(process_with_driver().with([](Snapshot& snapshot) {
-                snapshot.process.namespaces["mnt"] = 2;
-                snapshot.process.own_namespaces["mnt"] = 2;
-              })).identity.enter_mount_namespace);
+TEST_CASE("an environment that could not be read is not an empty one") {
   CHECK_FALSE(plan_of(process_with_driver()).environment_known);
 }
 
@@ -279,4 +272,32 @@ TEST_CASE("the child that shows an environment is no user of a card") {
   CHECK(word(decided(self, gate).decision) == "run");
   gate.cards[0].users = {77, 78};
   CHECK(word(decided(self, gate).decision) == "refused");
+}
+
+TEST_CASE("only cards that the probe would touch decide") {
+  ProbeGate two = idle();
+  two.cards[0].name = "NVIDIA H200";
+  two.cards.push_back(two.cards[0]);
+  two.cards[1].uuid = "GPU-b";
+  two.cards[1].node = "/dev/nvidia1";
+  two.cards[1].users = {1};
+  const auto decided_for = [&](const char* visible, std::vector<int> devices, ProbeGate gate) {
+    World world = live(process_with_driver());
+    world = visible == nullptr ? world.env("HOME", "/root")
+                               : world.env("CUDA_VISIBLE_DEVICES", visible);
+    return word(decide_probe(world.judge(), gate, {.devices = std::move(devices)}).decision);
+  };
+  CHECK(decided_for(nullptr, {}, two) == "refused");
+  CHECK(decided_for(nullptr, {0}, two) == "run");
+  CHECK(decided_for(nullptr, {1}, two) == "refused");
+  CHECK(decided_for("0", {}, two) == "run");
+  CHECK(decided_for("1", {}, two) == "refused");
+  CHECK(decided_for("1,0", {1}, two) == "run");
+  CHECK(decided_for("GPU-a", {}, two) == "run");
+  CHECK(decided_for("GPU-b", {}, two) == "refused");
+  // What cannot be told counts as all of them.
+  CHECK(decided_for("MIG-x", {}, two) == "refused");
+  ProbeGate mixed = two;
+  mixed.cards[1].name = "NVIDIA L4";
+  CHECK(decided_for("0", {}, mixed) == "refused");
 }

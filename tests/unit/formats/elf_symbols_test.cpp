@@ -88,6 +88,15 @@ TEST_CASE("an undefined name carries the node that it asks for") {
   CHECK(facts.undefined[1].version.empty());
 }
 
+TEST_CASE("a weak name that is not defined is asked of nobody") {
+  ElfSpec spec;
+  spec.symbols = {{.name = "cuInit", .defined = false, .binding = 2},
+                  {.name = "cuMemAlloc_v2", .defined = false}};
+  const ElfFacts facts = walk(build_elf(spec));
+  REQUIRE(facts.undefined.size() == 1);
+  CHECK(facts.undefined[0].name == "cuMemAlloc_v2");
+}
+
 TEST_CASE("names are listed where nothing is exported and the hash table is empty") {
   ElfSpec spec;
   spec.symbols = {{.name = "cudaMalloc", .defined = false}, {.name = "cuInit", .defined = false}};

@@ -281,8 +281,9 @@ TEST_CASE("verbose shows whole paths, evidence and the steps of every rule") {
 TEST_CASE("a probe that passed is one line and who needs which way to share memory") {
   const std::string text = text_of(probed_report());
   CHECK(has_line(text, "PROBE    works: mHC kernels and CUDA IPC, on GPU 0 (NVIDIA H200)"));
-  CHECK(
-      has_line(text, "SHARING  ok            legacy memory: custom all-reduce of vLLM and SGLang"));
+  CHECK(has_line(text,
+                 "SHARING  ok            CUDA IPC memory handle: custom all-reduce of vLLM and"));
+  CHECK(has_line(text, "                       SGLang"));
   CHECK(text.find("fabric") == std::string::npos);
 }
 
@@ -307,5 +308,30 @@ TEST_CASE("a verbose report names every stage of a probe and what each mechanism
     INFO(word);
     CHECK(text.find(word) != std::string::npos);
   }
-  CHECK(text.find("fabric; refused: 800") != std::string::npos);
+  CHECK(text.find("fabric handle; refused: 800") != std::string::npos);
+}
+
+TEST_CASE("a peer that was compared is named, and what speaks against it") {
+  Report report = healthy_report();
+  report.snapshot.process.uid = 0;
+  PeerFacts peer;
+  peer.pid = 4188;
+  peer.comm = "python";
+  peer.uid = 1000;
+  report.snapshot.peers = {peer};
+  std::string text = text_of(report);
+  CHECK(text.find("PEER     PID 4188 python: PID namespace and device nodes forbid no sharing") !=
+        std::string::npos);
+  CHECK(text.find("another user") != std::string::npos);
+  Finding finding;
+  finding.id = "IP02";
+  finding.severity = Severity::error;
+  report.findings = {finding};
+  CHECK(text_of(report).find("PEER     PID 4188 python: see the findings") != std::string::npos);
+}
+
+TEST_CASE("a refused probe is told at the head") {
+  const auto lines = lines_of(text_of(refused_probe_report()));
+  const auto place = std::find(lines.begin(), lines.end(), "Not tested on a GPU: see PROBE below.");
+  CHECK(place - lines.begin() < 5);
 }
