@@ -38,7 +38,7 @@ bool any_measured(const ProbeGate& gate) {
 std::string no_subject(const ProbePlan& plan) {
   std::string reason = "no genuine runtime is mapped that could be opened";
   for (const ProbeSubject& subject : plan.subjects) {
-    if (subject.look_alike) continue;
+    if (subject.symbols_only) continue;
     if (subject.skip.empty()) return {};
     reason = escape_foreign(base_name(subject.path)) + " " + subject.skip;
   }

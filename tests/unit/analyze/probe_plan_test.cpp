@@ -244,6 +244,8 @@ TEST_CASE("off, a replay and a process without a runtime are not probed") {
   CHECK(word(decided(empty, idle(), {.mode = ProbeMode::on}).decision) == "impossible");
   const World fake = live(World().library(kShim, shim()));
   CHECK(word(decided(fake, idle(), {.mode = ProbeMode::on}).decision) == "impossible");
+  const ProbeRequest run_it{.mode = ProbeMode::on, .look_alikes = true};
+  CHECK(word(decide_probe(fake.judge(), idle(), run_it).decision) == "run");
 }
 
 TEST_CASE("without any sign of a card only a probe that was asked for runs") {
