@@ -103,11 +103,12 @@ TEST_CASE("too few descriptors of our own are not blamed on the file") {
   rlimit usual = {};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &usual) == 0);
   constexpr rlim_t kPlenty = 64;
+  const auto plan = probe::single_plan("");
   for (rlim_t most = 3; most < kPlenty; ++most) {
     rlimit limit = usual;
     limit.rlim_cur = most;
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
-    const auto facts = run_probe(probe::single_plan(""), probe::options());
+    const auto facts = run_probe(plan, probe::options());
     ::setrlimit(RLIMIT_NOFILE, &usual);
     const auto* file = probe::stage_of(facts.runtimes[0], Stage::file, ProbeSide::runner);
     INFO(most << " descriptors: " << facts.runtimes[0].skipped);

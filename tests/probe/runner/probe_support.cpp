@@ -31,7 +31,8 @@ ProbeSubject subject_at(const std::string& path) {
   ProbeSubject subject;
   subject.path = path;
   const auto proc = ProcDirectory::open("/proc/self");
-  const auto files = TargetFiles::open(*proc);
+  const auto files = proc ? TargetFiles::open(*proc) : tl::unexpected(proc.error());
+  REQUIRE(files);
   const auto info = files->stat(path);
   if (info) subject.key = info->key;
   return subject;
