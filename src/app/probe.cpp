@@ -9,11 +9,16 @@
 namespace cudart_doctor {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 /// Kept back for judging and writing the report, of a short time a quarter.
 constexpr milliseconds kReserve{2000};
 constexpr milliseconds kLongest{20'000};
+
+milliseconds milliseconds_until(Clock::time_point end) {
+  return std::chrono::duration_cast<milliseconds>(end - Clock::now());
+}
 
 ProbeFacts not_run(const GateAnswer& answer, const ProbeRequest& request) {
   ProbeFacts facts;
@@ -40,11 +45,14 @@ ProbeFacts probe_runtimes(const Report& report, const ProbeRequest& request,
   }
   ProbePlan plan = plan_probe(report, request);
   if (report.snapshot.environment_only) forget_target(plan);
+  const auto end = Clock::now() + std::clamp(limits.left - std::min(kReserve, limits.left / 4),
+                                             milliseconds{2}, kLongest);
   ProbeRunOptions options{.proc_root = std::string(limits.proc_root),
-                          .deadline = std::clamp(limits.left - std::min(kReserve, limits.left / 4),
-                                                 milliseconds{1}, kLongest),
+                          .deadline = milliseconds_until(end) / 2,
                           .progress = limits.progress};
+  // A library of NVML that does not answer must leave time for the probe.
   ProbeGate gate = look_at_cards(plan, options);
+  options.deadline = std::max(milliseconds_until(end), milliseconds{1});
   const GateAnswer answer = decide_probe(report, gate, request);
   ProbeFacts facts =
       answer.decision == ProbeDecision::run ? run_probe(plan, options) : not_run(answer, request);

@@ -185,6 +185,13 @@ void write_sharing(TextWriter& writer, const ProbeVerdict& verdict) {
 
 }  // namespace
 
+/// Both sides were read: only then their silence says something.
+bool was_compared(const ProcessFacts& process, const PeerFacts& peer) {
+  return process.namespaces.contains("pid") && peer.namespaces.contains("pid") &&
+         !process.ns_pids.empty() && !peer.ns_pids.empty() &&
+         process.rights.device_nodes.is_known() && peer.rights.device_nodes.is_known();
+}
+
 /// What was compared of each process that was named with --peer.
 void write_peers(TextWriter& writer, const Report& report) {
   const Snapshot& snapshot = report.snapshot;
@@ -197,9 +204,15 @@ void write_peers(TextWriter& writer, const Report& report) {
           return of_peers && finding.severity >= Severity::warning;
         });
     std::string text = "PID " + std::to_string(peer.pid) + " " + escape_foreign(peer.comm) + ": ";
-    text += objection ? "see the findings" : "PID namespace and device nodes forbid no sharing";
+    if (objection) {
+      text += "see the findings";
+    } else if (was_compared(snapshot.process, peer)) {
+      text += "PID namespace and device nodes forbid no sharing";
+    } else {
+      text += "PID namespace or device nodes could not be compared";
+    }
     if (peer.uid && snapshot.process.uid && *peer.uid != *snapshot.process.uid) {
-      text += "; another user: event handles do not open (205)";
+      text += "; another user: event handles may not open (205)";
     }
     text += "; no handle was passed to it";
     writer.labelled(first ? "PEER" : "", text, 3);

@@ -181,6 +181,22 @@ class WithoutGpu(Case):
                 self.assertEqual(running.wait(10), -number)
                 self.wait_until(lambda: not probe_children(), 10)
 
+    def test_an_nvml_and_a_library_that_hang_cost_no_report(self):
+        self.spinning_target().end()
+        (self.folder / "nvml").mkdir()
+        self.compile("nvml/libnvidia-ml.so.1", """
+            #include <unistd.h>
+            __attribute__((constructor)) static void hang(void) { for (;;) pause(); }""")
+        env = clean_environment(LD_LIBRARY_PATH=str(self.folder / "nvml"))
+        target = self.victim(f"load({str(self.path)!r})",
+                             f"load({str(self.folder / 'spin/libcudart.so.12')!r})", env=env)
+        report = self.report("--pid", str(target.pid), "--probe", "on", "--timeout", "4")
+        self.assertEqual(report["probe"]["decision"], "run")
+        self.assertIn("NVML", report["probe"]["gate"]["note"])
+        ends = [each["exporter"]["end"] for each in report["probe"]["runtimes"]
+                if each["look_alike"]]
+        self.assertEqual(ends, ["timed_out"])
+
     def test_the_doctor_itself_maps_no_cuda_library(self):
         support.need_program(self, "strace")
         trace = self.folder / "trace"

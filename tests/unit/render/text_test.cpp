@@ -319,7 +319,14 @@ TEST_CASE("a peer that was compared is named, and what speaks against it") {
   peer.comm = "python";
   peer.uid = 1000;
   report.snapshot.peers = {peer};
-  std::string text = text_of(report);
+  CHECK(text_of(report).find("PID 4188 python: PID namespace or device nodes could not be") !=
+        std::string::npos);
+  peer.ns_pids = report.snapshot.process.ns_pids = {4188};
+  peer.namespaces = report.snapshot.process.namespaces = {{"pid", 1}};
+  peer.rights.device_nodes = Fact<std::vector<DeviceNode>>::known({});
+  report.snapshot.process.rights.device_nodes = peer.rights.device_nodes;
+  report.snapshot.peers = {peer};
+  const std::string text = text_of(report);
   CHECK(text.find("PEER     PID 4188 python: PID namespace and device nodes forbid no sharing") !=
         std::string::npos);
   CHECK(text.find("another user") != std::string::npos);
