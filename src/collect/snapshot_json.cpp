@@ -32,6 +32,13 @@ std::optional<std::string> find_bad_index(const Snapshot& snapshot) {
                     [&](std::uint32_t row) { return row >= rows; })) {
       return "objects." + std::to_string(i) + ".rows names a line that maps does not have";
     }
+    const auto* slots = object.slots.get();
+    if (slots == nullptr) continue;
+    if (std::any_of(slots->begin(), slots->end(), [&](const Slot& slot) {
+          return slot.object && *slot.object >= snapshot.objects.size();
+        })) {
+      return "objects." + std::to_string(i) + ".slots names an object that is not there";
+    }
   }
   const auto* namespaces = snapshot.link_map.get();
   if (namespaces == nullptr) return std::nullopt;

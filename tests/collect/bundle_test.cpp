@@ -161,6 +161,8 @@ Snapshot full_snapshot() {
   scan.text_version = "12.8";
   scan.bytes = 77;
   object.content = Fact<ContentScan>::known(scan);
+  object.slots = Fact<std::vector<Slot>>::known(
+      {{"cudaMalloc", "libcudart.so.12", UINT64_MAX, true, 0}, {"cudaFree", "", 0, false, {}}});
   object.uses_rules = {"scan"};
   LoadedObject plain;
   plain.rows = {1};
@@ -193,6 +195,8 @@ Snapshot full_snapshot() {
   entry.names = {"a", "b"};
   snapshot.disk = {{"/d\xff", entry}, {"/e", {}}};
   snapshot.installed = {{"/i", "CUDA_HOME"}};
+  snapshot.owners = {{"/i", Fact<FileOwner>::known({PackageKind::rpm, "cuda-cudart", "12.8"})},
+                     {"/j\xff", Fact<FileOwner>::unknown("refused")}};
   snapshot.host.name = "node";
   snapshot.host.kernel = "6.1";
   snapshot.host.kernel_module = Fact<std::string>::known("550.1");
@@ -271,6 +275,17 @@ TEST_CASE("a snapshot comes back from a bundle as it was") {
   CHECK(after->objects[0].elf.get()->undefined[0].version == "V");
   CHECK_FALSE(after->objects[1].elf.is_asked());
   CHECK(after->objects[1].content.reason() == "why");
+  const Slot& slot = after->objects[0].slots.get()->at(0);
+  CHECK(slot.name == "cudaMalloc");
+  CHECK(slot.version == "libcudart.so.12");
+  CHECK(slot.address == UINT64_MAX);
+  CHECK(slot.bound);
+  CHECK(slot.object == 0u);
+  CHECK_FALSE(after->objects[0].slots.get()->at(1).object);
+  CHECK_FALSE(after->objects[1].slots.is_asked());
+  CHECK(after->owners.at("/i").get()->kind == PackageKind::rpm);
+  CHECK(after->owners.at("/i").get()->version == "12.8");
+  CHECK(after->owners.at("/j\xff").reason() == "refused");
   CHECK(after->link_map.get()->front().entries[0].object == 0u);
   CHECK_FALSE(after->link_map.get()->front().entries[1].object);
   CHECK(after->environment.get()->variables == before.environment.get()->variables);
@@ -357,10 +372,10 @@ TEST_CASE("a probe comes back from a bundle") {
 }
 
 TEST_CASE("every key of the format is needed and is named when it is missing") {
-  const auto names = {
-      "origin", "environment_only", "self_notes", "process",   "objects", "link_map", "environment",
-      "loader", "python",           "disk",       "installed", "host",    "capture",  "peers",
-      "probe"};
+  const auto names = {"origin",    "environment_only", "self_notes", "process", "objects",
+                      "link_map",  "environment",      "loader",     "python",  "disk",
+                      "installed", "owners",           "host",       "capture", "peers",
+                      "probe"};
   for (const std::string name : names) {
     const Error error = error_after([&](auto& document) { document.erase(name); });
     CHECK(error.kind == ErrorKind::malformed);
@@ -385,6 +400,7 @@ TEST_CASE("wrong types, huge numbers and lying indices are refused by name") {
       {"/objects/0/paths/0", {{"hex", "zz"}}, "objects.0.paths.0 is not a text"},
       {"/objects/0/rows/0", 2, "objects.0.rows names a line that maps does not have"},
       {"/objects/1/elf", {{"known", 1}, {"unknown", "x"}}, "objects.1.elf is not a fact"},
+      {"/objects/0/slots/known/0/object", 2, "objects.0.slots names an object that is not there"},
       {"/link_map/known/0/entries/0/object", 9, "link_map names an object that is not there"},
       {"/environment/known/variables/0", {"A"}, "environment.variables.0 is not a pair"},
       {"/python/is_python", 1, "python.is_python is not true or false"},

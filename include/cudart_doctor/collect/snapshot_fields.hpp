@@ -32,6 +32,10 @@ struct EnumNames<DiskKind> {
                                                              "unreadable"};
 };
 template <>
+struct EnumNames<PackageKind> {
+  static constexpr std::array<std::string_view, 4> kNames = {"wheel", "conda", "dpkg", "rpm"};
+};
+template <>
 struct EnumNames<SnapshotOrigin> {
   static constexpr std::array<std::string_view, 4> kNames = {"live", "self", "bundle", "fixture"};
 };
@@ -140,6 +144,22 @@ void describe(Archive& ar, typename Archive::template Ref<ContentScan> v) {
 }
 
 template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<Slot> v) {
+  ar("name", v.name);
+  ar("version", v.version);
+  ar("address", v.address);
+  ar("bound", v.bound);
+  ar("object", v.object);
+}
+
+template <typename Archive>
+void describe(Archive& ar, typename Archive::template Ref<FileOwner> v) {
+  ar("kind", v.kind);
+  ar("package", v.package);
+  ar("version", v.version);
+}
+
+template <typename Archive>
 void describe(Archive& ar, typename Archive::template Ref<LoadedObject> v) {
   ar("key", v.key);
   ar("paths", v.paths);
@@ -155,6 +175,7 @@ void describe(Archive& ar, typename Archive::template Ref<LoadedObject> v) {
   ar("route_note", v.route_note);
   ar("elf", v.elf);
   ar("content", v.content);
+  ar("slots", v.slots);
   ar("uses_rules", v.uses_rules);
 }
 
@@ -421,6 +442,7 @@ void describe(Archive& ar, typename Archive::template Ref<Snapshot> v) {
   ar("python", v.python);
   ar("disk", v.disk);
   ar("installed", v.installed);
+  ar("owners", v.owners);
   ar("host", v.host);
   ar("capture", v.capture);
   ar("peers", v.peers);

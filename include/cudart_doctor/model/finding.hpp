@@ -26,6 +26,8 @@ struct Finding {
   std::vector<std::string> fixes;     ///< Concrete steps, the best first.
   std::vector<std::string> no_help;   ///< What looks like a remedy and is none, with the reason.
   std::string consumer;               ///< "FlashInfer 0.6.14", "" where none is concerned.
+  /// Who allowed it ("--allow RT06 until 2027-01-31"): it is shown and does not count. "": nobody.
+  std::string allowed = {};
 };
 
 }  // namespace cudart_doctor

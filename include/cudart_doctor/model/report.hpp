@@ -8,6 +8,7 @@
 #include "cudart_doctor/model/candidate.hpp"
 #include "cudart_doctor/model/finding.hpp"
 #include "cudart_doctor/model/probe_verdict.hpp"
+#include "cudart_doctor/model/provenance.hpp"
 #include "cudart_doctor/model/selection.hpp"
 #include "cudart_doctor/model/snapshot.hpp"
 
@@ -22,7 +23,9 @@ struct Verdict {
 
 struct Report {
   Snapshot snapshot;
-  std::vector<Candidate> candidates;  ///< Mapped ones by address, then installed ones by path.
+  std::vector<Candidate> candidates;   ///< Mapped ones by address, then installed ones by path.
+  std::vector<Provenance> provenance;  ///< One for each candidate, in their order.
+  std::vector<GlobalName> global_names;
   std::vector<Companion> companions;
   std::vector<Consumer> consumers;
   std::vector<Selection> selections;  ///< In the order of the policy table.

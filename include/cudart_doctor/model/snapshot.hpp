@@ -37,6 +37,15 @@ enum class ReadRoute : std::uint8_t {
   fixture,    ///< Given by a test case.
 };
 
+/// A slot of an object's global offset table for a name of the CUDA runtime, as it is now.
+struct Slot {
+  std::string name;
+  std::string version;        ///< Version node that the reference is tagged with; "" for none.
+  std::uint64_t address = 0;  ///< What the slot holds; 0: unresolved (a weak name).
+  bool bound = false;         ///< false: it still points into the object's own PLT.
+  std::optional<std::uint32_t> object;  ///< Index into Snapshot::objects of what it points into.
+};
+
 /// One file object that is mapped, whatever its names.
 struct LoadedObject {
   FileKey key;
@@ -54,6 +63,8 @@ struct LoadedObject {
   std::string route_note;  ///< Why a better route was not taken.
   Fact<ElfFacts> elf;
   Fact<ContentScan> content;  ///< Not asked unless the object is a suspect.
+  /// Not asked unless the object refers to names of the runtime.
+  Fact<std::vector<Slot>> slots;
   /// Facts that only a test case can give: the selection rule whose loader code is in the object.
   std::vector<std::string> uses_rules;
 
@@ -208,6 +219,15 @@ struct PythonFacts {
   std::string chosen_by;  ///< How the environment was found ("VIRTUAL_ENV", "mapped objects").
 };
 
+enum class PackageKind : std::uint8_t { wheel, conda, dpkg, rpm };
+
+/// The package that brought a file.
+struct FileOwner {
+  PackageKind kind = PackageKind::wheel;
+  std::string package;  ///< "" where the package databases were read and none lists the file.
+  std::string version;
+};
+
 struct HostFacts {
   std::string name;
   std::string kernel;
@@ -247,6 +267,8 @@ struct Snapshot {
   PythonFacts python;
   std::map<std::string, DiskEntry> disk;
   std::vector<InstalledFile> installed;
+  /// By path in the target's view, of files of the CUDA family; unknown: why.
+  std::map<std::string, Fact<FileOwner>> owners;
   HostFacts host;
   CaptureFacts capture;
   std::vector<PeerFacts> peers;
