@@ -56,6 +56,9 @@ void search_prefix(OwnerSearch& search, const std::string& prefix,
       return !search.query(index).owner;
     });
     if (!any_open) return;
+    if (!is_likely(name) && !search.wants_all(queries)) {
+      return leave_open(std::string(kOnlyLikely));
+    }
     const auto text = search.read(directory + "/" + name);
     if (!text) {
       leave_open(text.error().message);

@@ -51,6 +51,10 @@ class DpkgReader {
     std::stable_partition(names->begin(), names->end(), is_likely);
     for (const std::string& name : *names) {
       if (search_.is_done()) break;
+      if (!is_likely(name) && !search_.wants_all(search_.open_queries())) {
+        search_.leave_all_open(std::string(kOnlyLikely));
+        break;
+      }
       const auto text = search_.read(folder + "/" + name);
       if (text) {
         take(name.substr(0, name.size() - end.size()), *text, end);

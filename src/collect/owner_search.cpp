@@ -11,10 +11,21 @@ namespace {
 constexpr std::uint64_t kMaxFile = 64U << 20U;
 constexpr std::uint64_t kMaxRead = 256U << 20U;
 constexpr std::size_t kMaxQueries = 4000;
-constexpr std::size_t kFewNames = 16;
+constexpr std::size_t kFewStems = 16;
 
 void add_once(std::vector<std::string>& list, std::string item) {
   if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(std::move(item));
+}
+
+/// "libcudart" of "libcudart.so.12"; what begins with a stem that is there adds nothing.
+void add_stem(std::set<std::string, std::less<>>& stems, std::string_view name) {
+  const std::string stem(name.substr(0, name.find(".so")));
+  const auto covers = [](std::string_view a, std::string_view b) { return b.starts_with(a); };
+  if (std::any_of(stems.begin(), stems.end(), [&](const auto& s) { return covers(s, stem); })) {
+    return;
+  }
+  std::erase_if(stems, [&](const auto& longer) { return covers(stem, longer); });
+  stems.insert(stem);
 }
 
 /// Where the directory of a path leads, with the file's own name: the file may be gone.
@@ -64,13 +75,14 @@ OwnerSearch::OwnerSearch(const CaptureContext& context, const PythonFacts& pytho
   merged_ = real && *real == "/usr/lib";
 }
 
-void OwnerSearch::add(const std::string& path) {
+void OwnerSearch::add(const std::string& path, OwnerEffort effort) {
   if (!path.starts_with('/')) return;
   const bool known = std::any_of(queries_.begin(), queries_.end(),
                                  [&](const OwnerQuery& query) { return query.path == path; });
   if (known || queries_.size() >= kMaxQueries) return;
   OwnerQuery query;
   query.path = path;
+  query.effort = effort;
   query.names = {path};
   if (auto real = real_name(context_, path)) {
     add_once(query.names, absolute_name("/", path));
@@ -90,6 +102,7 @@ void OwnerSearch::add(const std::string& path) {
   for (const std::string& name : query.names) {
     by_name_[name].push_back(queries_.size());
     base_names_.emplace(base_name(name));
+    add_stem(stems_, base_name(name));
   }
   queries_.push_back(std::move(query));
 }
@@ -107,9 +120,15 @@ bool OwnerSearch::is_done() const {
                      [](const OwnerQuery& query) { return query.owner.has_value(); });
 }
 
+bool OwnerSearch::wants_all(const std::vector<std::size_t>& queries) const {
+  return std::any_of(queries.begin(), queries.end(), [&](std::size_t index) {
+    return !queries_[index].owner && queries_[index].effort == OwnerEffort::exhaustive;
+  });
+}
+
 bool OwnerSearch::may_list(std::string_view text) const {
-  if (base_names_.size() > kFewNames) return true;
-  return std::any_of(base_names_.begin(), base_names_.end(), [&](const std::string& name) {
+  if (stems_.size() > kFewStems) return true;
+  return std::any_of(stems_.begin(), stems_.end(), [&](const std::string& name) {
     return ::memmem(text.data(), text.size(), name.data(), name.size()) != nullptr;
   });
 }

@@ -17,8 +17,15 @@
 
 namespace cudart_doctor {
 
+/// How far a search goes before nobody is said to own a file.
+enum class OwnerEffort : std::uint8_t {
+  likely,      ///< Packages whose names speak of CUDA or of the file's place.
+  exhaustive,  ///< All packages: for what is mapped.
+};
+
 /// A file whose owner is sought.
 struct OwnerQuery {
+  OwnerEffort effort = OwnerEffort::likely;
   std::string path;                   ///< As the snapshot has it.
   std::vector<std::string> names;     ///< Absolute: the path, and where links lead.
   std::optional<FileOwner> owner;     ///< Claimed for good.
@@ -30,12 +37,15 @@ class OwnerSearch {
  public:
   OwnerSearch(const CaptureContext& context, const PythonFacts& python, const DiskReader& disk);
 
-  void add(const std::string& path);
+  void add(const std::string& path, OwnerEffort effort);
   [[nodiscard]] bool is_done() const;
   /// Indices of the queries that nobody has claimed.
   [[nodiscard]] std::vector<std::size_t> open_queries() const;
   [[nodiscard]] const OwnerQuery& query(std::size_t index) const { return queries_[index]; }
   [[nodiscard]] const PythonFacts& python() const { return python_; }
+
+  /// True where an open one of the queries is to be sought among all packages.
+  [[nodiscard]] bool wants_all(const std::vector<std::size_t>& queries) const;
 
   /// False where no open query's file name occurs in the text: then it need not be parsed.
   [[nodiscard]] bool may_list(std::string_view text) const;
@@ -66,6 +76,7 @@ class OwnerSearch {
   std::vector<OwnerQuery> queries_;
   std::map<std::string, std::vector<std::size_t>, std::less<>> by_name_;
   std::set<std::string, std::less<>> base_names_;
+  std::set<std::string, std::less<>> stems_;  ///< Of base_names_; none begins with another.
   std::uint64_t bytes_read_ = 0;
   bool merged_ = false;  ///< /lib is a link to /usr/lib.
   bool system_database_ = false;
@@ -73,6 +84,10 @@ class OwnerSearch {
 
 /// `entry` below `directory`, "." and ".." taken out; an absolute entry stays where it is.
 std::string absolute_name(std::string_view directory, std::string_view entry);
+
+/// Why a file may have an owner that was not found with OwnerEffort::likely.
+inline constexpr std::string_view kOnlyLikely =
+    "not mapped: only packages whose names speak of CUDA were asked";
 
 /// Records of wheels: NAME-VERSION.dist-info/RECORD in the site directory that holds the file.
 void search_wheels(OwnerSearch& search);

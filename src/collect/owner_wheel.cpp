@@ -64,6 +64,8 @@ std::string folder_of(std::string_view path, std::string_view site) {
   return folder;
 }
 
+constexpr int kUnlikely = 2;
+
 int rank_of(std::string_view distribution, const std::vector<std::string>& folders) {
   constexpr std::array<std::string_view, 9> kLikely = {
       "nvidia-", "torch", "tilelang", "vllm", "sgl", "flashinfer", "cuda", "cupy", "triton"};
@@ -72,7 +74,7 @@ int rank_of(std::string_view distribution, const std::vector<std::string>& folde
   };
   if (std::any_of(folders.begin(), folders.end(), contains)) return 0;
   const auto begins = [&](std::string_view name) { return distribution.starts_with(name); };
-  return std::any_of(kLikely.begin(), kLikely.end(), begins) ? 1 : 2;
+  return std::any_of(kLikely.begin(), kLikely.end(), begins) ? 1 : kUnlikely;
 }
 
 class Site {
@@ -93,6 +95,9 @@ class Site {
     sort_out(*names);
     for (const Distribution& distribution : distributions_) {
       if (!has_open()) return;
+      if (distribution.rank == kUnlikely && !search_.wants_all(queries_)) {
+        return leave_open(std::string(kOnlyLikely));
+      }
       read_record(distribution);
     }
     if (!without_record_.empty()) {
