@@ -51,9 +51,12 @@ class DpkgReader {
     std::stable_partition(names->begin(), names->end(), is_likely);
     for (const std::string& name : *names) {
       if (search_.is_done()) break;
-      if (!is_likely(name) && !search_.wants_all(search_.open_queries())) {
-        search_.leave_all_open(std::string(kOnlyLikely));
-        break;
+      if (!is_likely(name)) {
+        const auto open = search_.open_system_queries();
+        if (!search_.wants_all(open)) {
+          for (const std::size_t index : open) search_.leave_open(index, std::string(kOnlyLikely));
+          break;
+        }
       }
       const auto text = search_.read(folder + "/" + name);
       if (text) {

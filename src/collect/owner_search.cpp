@@ -1,6 +1,7 @@
 #include "owner_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "cudart_doctor/base/text.hpp"
@@ -15,6 +16,15 @@ constexpr std::size_t kFewStems = 16;
 
 void add_once(std::vector<std::string>& list, std::string item) {
   if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(std::move(item));
+}
+
+/// Directories that are left to users and to what comes and goes; no distribution's package may put
+/// a file there. One that does against the rules is found only where its name speaks of CUDA.
+bool is_left_to_users(std::string_view path) {
+  constexpr std::array<std::string_view, 8> kRoots = {"/home/",  "/root/", "/tmp/", "/var/tmp/",
+                                                      "/media/", "/mnt/",  "/run/", "/dev/"};
+  return std::any_of(kRoots.begin(), kRoots.end(),
+                     [&](std::string_view root) { return path.starts_with(root); });
 }
 
 /// "libcudart" of "libcudart.so.12"; what begins with a stem that is there adds nothing.
@@ -112,6 +122,15 @@ std::vector<std::size_t> OwnerSearch::open_queries() const {
   for (std::size_t i = 0; i < queries_.size(); ++i) {
     if (!queries_[i].owner) out.push_back(i);
   }
+  return out;
+}
+
+std::vector<std::size_t> OwnerSearch::open_system_queries() const {
+  std::vector<std::size_t> out = open_queries();
+  std::erase_if(out, [&](std::size_t index) {
+    const auto& names = queries_[index].names;
+    return std::all_of(names.begin(), names.end(), is_left_to_users);
+  });
   return out;
 }
 

@@ -41,6 +41,8 @@ class OwnerSearch {
   [[nodiscard]] bool is_done() const;
   /// Indices of the queries that nobody has claimed.
   [[nodiscard]] std::vector<std::size_t> open_queries() const;
+  /// Those of them that lie where packages of a distribution may put files.
+  [[nodiscard]] std::vector<std::size_t> open_system_queries() const;
   [[nodiscard]] const OwnerQuery& query(std::size_t index) const { return queries_[index]; }
   [[nodiscard]] const PythonFacts& python() const { return python_; }
 
