@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/analyze/identify.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "runtime_signs.hpp"
@@ -85,6 +86,14 @@ bool is_worth_listing(const Candidate& candidate) {
   return candidate.object.has_value() && !candidate.evidence.empty();
 }
 
+/// The owner by the packages' own records, else what the place suggests.
+std::string package_of(const Snapshot& snapshot, const Candidate& candidate) {
+  if (const FileOwner* owner = find_owner(snapshot, candidate.path)) return package_text(*owner);
+  const bool by_hand = is_unowned(snapshot, candidate.path);
+  if (by_hand && split_site_path(candidate.path, snapshot.python)) return {};
+  return guess_owner(candidate.path, snapshot.python, candidate.major);
+}
+
 bool is_known(const Companion& companion) {
   return companion.kind != CompanionKind::undetermined || !companion.evidence.empty();
 }
@@ -95,7 +104,7 @@ std::vector<Candidate> find_candidates(const Snapshot& snapshot) {
   std::vector<Candidate> found;
   const auto add = [&](Candidate candidate) {
     if (!is_worth_listing(candidate)) return;
-    candidate.package = guess_owner(candidate.path, snapshot.python, candidate.major);
+    candidate.package = package_of(snapshot, candidate);
     found.push_back(std::move(candidate));
   };
   for (std::size_t index : by_address(snapshot.objects)) add(candidate_of_object(snapshot, index));

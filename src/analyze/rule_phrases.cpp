@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/analyze/policy.hpp"
 #include "cudart_doctor/analyze/remedies.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -177,12 +178,26 @@ std::string look_alike_phrase(const Candidate& candidate) {
   return "the " + candidate.label + " " + file;
 }
 
-std::string look_alike_remedy(const Candidate& candidate) {
+std::string look_alike_remedy(const Snapshot& snapshot, const Candidate& candidate) {
+  const FileOwner* owner = find_owner(snapshot, candidate.path);
   if (candidate.label == "TileLang shim") {
-    return "TileLang 0.1.12 or later" +
-           (candidate.package.empty() ? std::string()
-                                      : " (here: " + escape_foreign(candidate.package) + ")") +
-           ": no rule takes its renamed stub";
+    std::string here;
+    // A project that bundles TileLang has releases of its own: they are not named.
+    if (owner != nullptr && owner->package == "tilelang") {
+      here = " (" + package_command(*owner, PackageStep::upgrade) + "; here " +
+             escape_foreign(owner->version) + ")";
+    } else if (!candidate.package.empty()) {
+      here = " (here: " + escape_foreign(candidate.package) + ")";
+    }
+    return "TileLang 0.1.12 or later" + here + ": no rule takes its renamed stub";
+  }
+  if (owner != nullptr) {
+    const std::string command = package_command(*owner, PackageStep::remove);
+    return "Upgrade or remove " + package_phrase(*owner) +
+           (command.empty() ? std::string() : ": " + command);
+  }
+  if (is_unowned(snapshot, candidate.path)) {
+    return "Remove " + escape_foreign(candidate.path) + ": no package owns it";
   }
   return "Upgrade or remove " + (candidate.package.empty()
                                      ? "the package of " + escape_foreign(candidate.path)

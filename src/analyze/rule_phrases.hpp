@@ -49,8 +49,9 @@ std::vector<std::string> futile_overrides(const Rows& rows);
 /// "TileLang's shim libcudart_stub.so", "the stand-in libcudart.so.12".
 std::string look_alike_phrase(const Candidate& candidate);
 
-/// "TileLang 0.1.12 or later: its shim has a name that no rule takes", or to remove the package.
-std::string look_alike_remedy(const Candidate& candidate);
+/// "TileLang 0.1.12 or later: no rule takes its renamed stub", or to upgrade or remove the package
+/// that owns it.
+std::string look_alike_remedy(const Snapshot& snapshot, const Candidate& candidate);
 
 void append(std::vector<std::string>& to, std::vector<std::string> more);
 

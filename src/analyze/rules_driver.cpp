@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/analyze/identify.hpp"
 #include "cudart_doctor/analyze/loader.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
@@ -27,9 +28,20 @@ Finding found_driver(const Observations& seen, const Companion& companion, std::
                              escape_foreign(companion.path));
   const std::string entry = entry_that_brought(seen.snapshot, companion.path);
   if (!entry.empty()) finding.evidence.push_back(entry);
+  const std::string owner = owner_sentence(seen.snapshot, companion.path);
+  if (!owner.empty()) finding.evidence.push_back(owner);
   finding.evidence.insert(finding.evidence.end(), companion.evidence.begin(),
                           companion.evidence.end());
   return finding;
+}
+
+/// Out of the loader's way, or off the machine.
+std::vector<std::string> ways_out(const Snapshot& snapshot, const Companion& companion) {
+  std::vector<std::string> out = {driver_way_out(snapshot, companion)};
+  const std::string removal = command_or(snapshot, companion.path, PackageStep::remove, {});
+  if (!removal.empty()) out.push_back("Or remove its package: " + removal);
+  out.emplace_back("Restart the process");
+  return out;
 }
 
 Finding driver_stub(const Observations& seen, const Companion& companion) {
@@ -44,7 +56,7 @@ Finding driver_stub(const Observations& seen, const Companion& companion) {
   if (genuine != seen.companions.end()) {
     finding.evidence.push_back("Kept out by the stub's soname: " + escape_foreign(genuine->path));
   }
-  finding.fixes = {driver_way_out(seen.snapshot, companion), "Restart the process"};
+  finding.fixes = ways_out(seen.snapshot, companion);
   return finding;
 }
 
@@ -52,7 +64,9 @@ Finding broken_driver(const Observations& seen, const Companion& companion) {
   Finding finding = found_driver(seen, companion, "DR03",
                                  "What the loader finds as the CUDA driver is none: " +
                                      escape_foreign(base_name(companion.path)) + " is broken.");
-  finding.fixes = {"Delete " + escape_foreign(companion.path) + ", or mount the driver there again",
+  const std::string again = command_or(seen.snapshot, companion.path, PackageStep::reinstall, {});
+  finding.fixes = {"Delete " + escape_foreign(companion.path) + ", or " +
+                       (again.empty() ? "mount the driver there again" : "put it back: " + again),
                    "Restart the process"};
   return finding;
 }
@@ -71,7 +85,7 @@ std::vector<Finding> judge_versions(const Observations& seen, const Companion& c
                                    "the host's driver.");
     finding.evidence.insert(finding.evidence.begin(), versions);
     finding.effect = "CUDA does not start: error 803 (system has unsupported driver combination)";
-    finding.fixes = {driver_way_out(seen.snapshot, companion), "Restart the process"};
+    finding.fixes = ways_out(seen.snapshot, companion);
     return {std::move(finding)};
   }
   if (order == 0) return {};

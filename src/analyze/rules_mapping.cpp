@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/analyze/maps_view.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/analyze/scan_plan.hpp"
@@ -80,10 +81,13 @@ std::vector<Finding> judge_lost_files(const Observations& seen) {
           "At the path now: " + key_text(*object.path_now) +
           (object.path_now_build_id ? ", build-id " + *object.path_now_build_id : ""));
     }
+    const std::string owner = owner_sentence(seen.snapshot, object.path());
+    if (!owner.empty()) finding.evidence.push_back(owner);
     if (deleted) {
-      finding.fixes = {
-          "Put the file back first (reinstall its package): nothing is at the path now",
-          "Then restart the process"};
+      const std::string how =
+          command_or(seen.snapshot, object.path(), PackageStep::reinstall, "reinstall its package");
+      finding.fixes = {"Put the file back first (" + how + "): nothing is at the path now",
+                       "Then restart the process"};
     } else {
       finding.fixes = {"Restart the process: it then loads what is on disk now"};
       finding.no_help = {

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "probe_view.hpp"
 #include "rules_probe.hpp"
@@ -28,7 +29,9 @@ std::vector<Finding> judge_missing(const Observations& seen) {
         "binding fails at the first missing name: vLLM, SGLang and FlashInfer stop there";
     finding.evidence = {"Loaded by the probe: " + told(runtime.path),
                         "Names that it lacks: " + join(names, ", ")};
-    finding.fixes = {"Reinstall the package that brought it: the file is damaged or was cut down"};
+    finding.fixes = {command_or(seen.snapshot, runtime.path, PackageStep::reinstall,
+                                "Reinstall the package that brought it") +
+                     ": the file is damaged or was cut down"};
     out.push_back(std::move(finding));
   }
   return out;
@@ -44,13 +47,14 @@ std::string how_it_failed(const StageResult& stage) {
   return "failed" + where;
 }
 
-std::vector<std::string> fixes_for(Stage stage) {
+/// `again` is how to reinstall the runtime, at the beginning of a sentence.
+std::vector<std::string> fixes_for(Stage stage, const std::string& again) {
   switch (stage) {
-    case Stage::file: return {"Reinstall the package: the file is shorter than its segments"};
-    case Stage::load: return {"Reinstall the package; look for its missing libraries with ldd"};
+    case Stage::file: return {again + ": the file is shorter than its segments"};
+    case Stage::load: return {again + "; look for its missing libraries with ldd"};
     default:
       return {"Repeat without preloaded libraries (LD_PRELOAD, CUDA_INJECTION64_PATH)",
-              "Reinstall the package, or use another release of the runtime"};
+              again + ", or use another release of the runtime"};
   }
 }
 
@@ -83,7 +87,9 @@ std::vector<Finding> judge_unusable(const Observations& seen, const ProbeFailure
                                     ? failure.runtime->importer.output
                                     : failure.runtime->exporter.output;
     if (!output.empty()) finding.evidence.push_back("It printed: " + told(output));
-    finding.fixes = fixes_for(failure.stage->stage);
+    finding.fixes = fixes_for(failure.stage->stage,
+                              command_or(seen.snapshot, failure.runtime->path,
+                                         PackageStep::reinstall, "Reinstall the package"));
     out.push_back(std::move(finding));
   }
   return out;

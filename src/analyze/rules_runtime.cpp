@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "probe_view.hpp"
@@ -53,6 +54,8 @@ std::string described(const Snapshot& snapshot, const Candidate& candidate) {
     text += ", needed by " + join(users, ", ");
     if (more > 0) text += " and " + std::to_string(more) + " more";
   }
+  const std::string owner = owner_phrase(snapshot, candidate.path);
+  if (!owner.empty()) text += ", " + owner;
   if (candidate.build_id) text += ", build-id " + *candidate.build_id;
   return text;
 }
@@ -147,19 +150,32 @@ std::vector<Finding> judge_look_alikes(const Observations& seen) {
     }
     finding.evidence.push_back(described(seen.snapshot, candidate));
     append(finding.evidence, probe_sentences(seen, candidate));
-    if (!candidate.package.empty()) {
+    const bool said = find_owner(seen.snapshot, candidate.path) != nullptr;
+    if (!candidate.package.empty() && !said) {
       finding.evidence.push_back("Package: " + escape_foreign(candidate.package));
     }
     finding.evidence.insert(finding.evidence.end(), candidate.evidence.begin(),
                             candidate.evidence.end());
     if (candidate.selectable_by_name) {
-      finding.fixes.push_back(look_alike_remedy(candidate));
+      finding.fixes.push_back(look_alike_remedy(seen.snapshot, candidate));
     } else {
       finding.fixes.emplace_back("None needed");
     }
     out.push_back(std::move(finding));
   }
   return out;
+}
+
+/// Which package to keep, where more than one is known to have brought the copies.
+std::string one_of(const Snapshot& snapshot, const std::vector<const Candidate*>& copies) {
+  std::set<std::string> packages;
+  for (const Candidate* copy : copies) {
+    const FileOwner* owner = find_owner(snapshot, copy->path);
+    if (owner != nullptr) packages.insert(package_phrase(*owner));
+  }
+  if (packages.size() < 2) return "Make all users resolve to one file: one wheel or one toolkit";
+  return "Make all users resolve to one file: of " +
+         listed({packages.begin(), packages.end()}, "or");
 }
 
 std::vector<Finding> judge_duplicates(const Observations& seen) {
@@ -195,7 +211,7 @@ std::vector<Finding> judge_duplicates(const Observations& seen) {
         shared.empty() && !seen_failing
             ? "mostly harmless: each serves its own library; handles do not pass between them"
             : "handles of one mean nothing to the other: CUDA error 400, or kernels not found (98)";
-    finding.fixes.emplace_back("Make all users resolve to one file: one wheel or one toolkit");
+    finding.fixes.push_back(one_of(seen.snapshot, copies));
     out.push_back(std::move(finding));
   }
   return out;
@@ -286,8 +302,9 @@ std::vector<Finding> judge_majors(const Observations& seen) {
   for (const auto& [major, candidate] : mapped) {
     finding.evidence.push_back("CUDA " + std::to_string(major) + ": " +
                                described(seen.snapshot, *candidate));
-    files.push_back(candidate->package.empty() ? escape_foreign(candidate->path)
-                                               : escape_foreign(candidate->package));
+    const FileOwner* owner = find_owner(seen.snapshot, candidate->path);
+    std::string place = candidate->package.empty() ? candidate->path : candidate->package;
+    files.push_back(owner != nullptr ? package_phrase(*owner) : escape_foreign(place));
   }
   for (const auto& [major, path] : reachable) {
     finding.evidence.push_back("Reachable, not mapped: CUDA " + std::to_string(major) + " at " +

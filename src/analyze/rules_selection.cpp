@@ -60,7 +60,7 @@ Finding selected_look_alike(const Observations& seen, const Candidate& candidate
     finding.evidence.push_back("The look-alike lacks " + join(candidate.missing, ", "));
   }
   append(finding.evidence, probe_sentences(seen, candidate));
-  finding.fixes.push_back(look_alike_remedy(candidate));
+  finding.fixes.push_back(look_alike_remedy(seen.snapshot, candidate));
   const std::string releases = helpful_releases(seen, leading, takes_a_runtime);
   if (!releases.empty()) finding.fixes.push_back("Or " + releases);
   finding.fixes.emplace_back(kRestart);
@@ -69,7 +69,8 @@ Finding selected_look_alike(const Observations& seen, const Candidate& candidate
 }
 
 /// Nothing that is here takes it; releases that are not here would.
-std::vector<Finding> spared_look_alike(const Candidate& candidate, const Rows& rows) {
+std::vector<Finding> spared_look_alike(const Observations& seen, const Candidate& candidate,
+                                       const Rows& rows) {
   Rows released;
   for (const Selection* row : rows) {
     const Policy* policy = find_policy(row->policy);
@@ -81,7 +82,7 @@ std::vector<Finding> spared_look_alike(const Candidate& candidate, const Rows& r
                                       "; " + subject_of(released, "and") + " would.");
   finding.effect = "none here; a downgrade, or one of these beside it, would fail";
   finding.evidence.push_back("Mapped: " + escape_foreign(candidate.path));
-  finding.fixes = {look_alike_remedy(candidate)};
+  finding.fixes = {look_alike_remedy(seen.snapshot, candidate)};
   return {std::move(finding)};
 }
 
@@ -99,7 +100,7 @@ std::vector<Finding> judge_look_alike_selected(const Observations& seen, const R
     if (takers.front()->presence != Presence::absent) {
       out.push_back(selected_look_alike(seen, candidate, takers));
     } else {
-      append_findings(out, spared_look_alike(candidate, takers));
+      append_findings(out, spared_look_alike(seen, candidate, takers));
     }
   }
   return out;
@@ -159,7 +160,7 @@ std::vector<Finding> judge_order(const Observations& seen, const Rows& rows) {
   bool look_alike = false;
   for (const Candidate& candidate : seen.candidates) {
     if (is_look_alike(candidate) && candidate.selectable_by_name) {
-      finding.fixes.push_back(look_alike_remedy(candidate));
+      finding.fixes.push_back(look_alike_remedy(seen.snapshot, candidate));
       look_alike = true;
     }
   }
@@ -283,7 +284,7 @@ std::vector<Finding> judge_installed(const Observations& seen, const Rows& rows)
       finding.evidence.push_back("The look-alike lacks " + join(candidate.missing, ", "));
     }
     finding.evidence.emplace_back("Which one a program gets depends on address order");
-    finding.fixes.push_back(look_alike_remedy(candidate));
+    finding.fixes.push_back(look_alike_remedy(seen.snapshot, candidate));
     const std::string releases = helpful_releases(seen, takers, takes_a_runtime);
     if (!releases.empty()) finding.fixes.push_back("Or " + releases);
     finding.no_help = futile_overrides(takers);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/analyze/objects_view.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -166,7 +167,14 @@ const Part& leading_part(const std::vector<const Part*>& parts) {
   return runtime == parts.end() ? *parts.front() : **runtime;
 }
 
-std::vector<std::string> ways_to_one_release(const std::vector<const Part*>& parts,
+/// "cublas", "cublas (wheel nvidia-cublas-cu12 12.6.4.1)"
+std::string part_phrase(const Snapshot& snapshot, const Part& part) {
+  const FileOwner* owner = find_owner(snapshot, snapshot.objects[part.object].path());
+  return part.library + (owner == nullptr ? "" : " (" + package_phrase(*owner) + ")");
+}
+
+std::vector<std::string> ways_to_one_release(const Snapshot& snapshot,
+                                             const std::vector<const Part*>& parts,
                                              const std::vector<std::string>& entries) {
   std::vector<std::string> out;
   for (const std::string& entry : entries) {
@@ -177,13 +185,18 @@ std::vector<std::string> ways_to_one_release(const std::vector<const Part*>& par
     const Part& leading = leading_part(parts);
     std::vector<std::string> odd;
     for (const Part* part : parts) {
-      if (part->root != leading.root) add_once(odd, part->library);
+      if (part->root != leading.root) add_once(odd, part_phrase(snapshot, *part));
     }
     out.push_back("Have " + listed(odd, "and") + " of CUDA " + leading.release + " too, from " +
                   escape_foreign(leading.root));
   }
   out.emplace_back("Restart the process");
   return out;
+}
+
+std::string owned_path(const Snapshot& snapshot, const std::string& path) {
+  const std::string owner = owner_phrase(snapshot, path);
+  return escape_foreign(path) + (owner.empty() ? "" : ", " + owner);
 }
 
 Finding mixed(const Snapshot& snapshot, const std::vector<const Part*>& parts) {
@@ -204,7 +217,7 @@ Finding mixed(const Snapshot& snapshot, const std::vector<const Part*>& parts) {
   for (const Part* part : parts) {
     finding.evidence.push_back(part->library + " " + part->release + " of " +
                                escape_foreign(part->root) + ": " +
-                               escape_foreign(snapshot.objects[part->object].path()));
+                               owned_path(snapshot, snapshot.objects[part->object].path()));
   }
   append(finding.evidence, entries);
   if (!entries.empty()) {
@@ -212,7 +225,7 @@ Finding mixed(const Snapshot& snapshot, const std::vector<const Part*>& parts) {
     finding.evidence.emplace_back(
         "LD_LIBRARY_PATH outranks a library's RUNPATH, but not its RPATH");
   }
-  finding.fixes = ways_to_one_release(parts, entries);
+  finding.fixes = ways_to_one_release(snapshot, parts, entries);
   return finding;
 }
 

@@ -74,6 +74,17 @@ bool is_cuda_name(std::string_view path) {
   return false;
 }
 
+bool wants_owner(const ElfFacts* elf, std::string_view path) {
+  static constexpr std::array<std::string_view, 3> kToolkit = {"libcublas", "libnvJitLink.",
+                                                               "libcupti."};
+  const std::string_view base = base_name(path);
+  const bool by_name = is_cuda_name(path) ||
+                       std::any_of(kToolkit.begin(), kToolkit.end(),
+                                   [&](std::string_view name) { return base.starts_with(name); });
+  if (by_name || elf == nullptr) return by_name;
+  return elf->exports_api || (elf->soname && is_cuda_name(*elf->soname));
+}
+
 ScanPlan plan_scan(const ElfFacts& elf, std::string_view path, ScanDepth depth) {
   const bool named = is_cuda_name(path) || (elf.soname && is_cuda_name(*elf.soname));
   const bool offers_api = named || elf.exports_api || has_runtime_node(elf);

@@ -53,6 +53,7 @@ CaptureRules rules_for(ScanDepth depth) {
   return {.plan = [depth](const ElfFacts& elf,
                           std::string_view path) { return plan_scan(elf, path, depth); },
           .is_cuda_name = &is_cuda_name,
+          .wants_owner = &wants_owner,
           .wanted = &wanted};
 }
 

@@ -14,6 +14,7 @@
 #include "cudart_doctor/collect/link_map.hpp"
 #include "cudart_doctor/collect/live_environment.hpp"
 #include "cudart_doctor/collect/object_reader.hpp"
+#include "cudart_doctor/collect/owners.hpp"
 #include "cudart_doctor/collect/peers.hpp"
 #include "cudart_doctor/collect/process_facts.hpp"
 #include "cudart_doctor/collect/process_rights.hpp"
@@ -225,6 +226,7 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   read_python(context, snapshot, disk);
   find_installed(context, snapshot, disk);
   read_wanted(context, snapshot, disk);
+  find_owners(context, snapshot, disk);
   return snapshot;
 }
 

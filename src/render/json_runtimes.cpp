@@ -106,6 +106,27 @@ void put_symbols(Json& out, const Candidate& candidate) {
   out["names_asked"] = candidate.names_asked;
 }
 
+void put_owner(Json& out, const Snapshot& snapshot, const std::string& path) {
+  const auto found = snapshot.owners.find(path);
+  const FileOwner* owner = found == snapshot.owners.end() ? nullptr : found->second.get();
+  if (owner == nullptr) {
+    put_unknown(out, "owner",
+                found == snapshot.owners.end()
+                    ? "not asked: only of what is a CUDA library by name or by its own exports"
+                    : found->second.reason());
+  } else if (owner->package.empty()) {
+    put_unknown(out, "owner", "the package databases were read, and none lists the path");
+  } else {
+    Json part;
+    part["kind"] = name_of(owner->kind);
+    part["package"] = json_bytes(owner->package);
+    put_text(part, "version", owner->version, "the database does not tell it");
+    put_known(out, "owner", std::move(part));
+  }
+  // Null with a reason can mean both: only this tells nobody's file from an unknown owner.
+  out["unowned"] = owner != nullptr && owner->package.empty();
+}
+
 Json candidate_part(const Report& report, const Candidate& candidate, const std::string& ref) {
   const LoadedObject* object = object_of(report, candidate.object);
   Json out;
@@ -122,6 +143,7 @@ Json candidate_part(const Report& report, const Candidate& candidate, const std:
   out["soname_disagrees"] = candidate.soname_disagrees;
   out["selectable_by_name"] = candidate.selectable_by_name;
   put_text(out, "package", candidate.package, "no distribution that owns it was found");
+  put_owner(out, report.snapshot, candidate.path);
   out["needed_by"] = needed_by(report, candidate);
   out["evidence"] = json_sentence_list(candidate.evidence);
   return out;
@@ -159,6 +181,7 @@ Json json_companions(const Report& report) {
     put_text(out, "version", companion.version, "no sign of the version was found");
     out["version_from"] = json_sentence_or_null(companion.version_from);
     out["found_by"] = json_sentence_or_null(companion.found_by);
+    put_owner(out, report.snapshot, companion.path);
     out["evidence"] = json_sentence_list(companion.evidence);
     list.push_back(std::move(out));
   }

@@ -13,6 +13,16 @@ std::string_view name_of(Severity value) {
   return {};
 }
 
+std::string_view name_of(PackageKind value) {
+  switch (value) {
+    case PackageKind::wheel: return "wheel";
+    case PackageKind::conda: return "conda";
+    case PackageKind::dpkg: return "dpkg";
+    case PackageKind::rpm: return "rpm";
+  }
+  return {};
+}
+
 std::string_view name_of(Owner value) {
   switch (value) {
     case Owner::node: return "node";

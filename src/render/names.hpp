@@ -10,6 +10,7 @@ namespace cudart_doctor {
 
 std::string_view name_of(Severity value);
 std::string_view name_of(Owner value);
+std::string_view name_of(PackageKind value);
 std::string_view name_of(RuntimeKind value);
 std::string_view name_of(CompanionKind value);
 std::string_view name_of(Presence value);

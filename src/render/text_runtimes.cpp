@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/text_writer.hpp"
@@ -94,7 +95,8 @@ std::string details(const Report& report, const Candidate& candidate, bool verbo
   } else if (candidate.kind == RuntimeKind::genuine) {
     add("version unknown");
   }
-  add(printable(candidate.package));
+  const std::string owner = owner_phrase(report.snapshot, candidate.path);
+  add(printable(owner.empty() ? candidate.package : owner));
   if (candidate.kind != RuntimeKind::not_a_runtime) add(completeness(candidate));
   if (candidate.soname_disagrees || candidate.vendored) {
     add("soname " + escape_foreign(candidate.soname));
@@ -199,6 +201,14 @@ bool is_driver(CompanionKind kind) {
          kind == CompanionKind::driver_broken;
 }
 
+/// Whose a driver is, where that is news: a genuine one is most often mounted into a container.
+std::string companion_owner(const Snapshot& snapshot, const Companion& companion, bool verbose) {
+  const bool genuine = is_genuine(companion.kind);
+  if (genuine && !verbose && companion.kind != CompanionKind::driver_compat) return {};
+  const std::string phrase = printable(owner_phrase(snapshot, companion.path));
+  return phrase.empty() ? phrase : "; " + phrase;
+}
+
 std::string companion_text(const Companion& companion) {
   const std::string version = printable(companion.version);
   std::string out = escape_foreign(base_name(companion.path));
@@ -242,7 +252,10 @@ void write_companions(TextWriter& writer, const Report& report) {
     // A genuine NVRTC or NVML is no news; nor is a driver that another one beats.
     const bool telling = companion.loaded ? is_driver(companion.kind) || !is_genuine(companion.kind)
                                           : is_driver(companion.kind);
-    if (telling || writer.verbose()) lines.push_back(companion_text(companion));
+    if (telling || writer.verbose()) {
+      lines.push_back(companion_text(companion) +
+                      companion_owner(report.snapshot, companion, writer.verbose()));
+    }
   }
   if (const auto* module = report.snapshot.host.kernel_module.get()) {
     const std::string text = "kernel module " + escape_foreign(*module);

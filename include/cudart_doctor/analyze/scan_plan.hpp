@@ -16,4 +16,9 @@ ScanPlan plan_scan(const ElfFacts& elf, std::string_view path, ScanDepth depth);
 /// contains cudart, libcuda, nvrtc or nvidia-ml, in any letter case.
 bool is_cuda_name(std::string_view path);
 
+/// True for files whose package findings name: what is a runtime, driver, NVRTC or NVML by name,
+/// soname or exports, and the toolkit libraries of which RT10 compares the releases. `elf` is
+/// nullptr where it is not known.
+bool wants_owner(const ElfFacts* elf, std::string_view path);
+
 }  // namespace cudart_doctor

@@ -19,6 +19,8 @@ struct CaptureRules {
   /// After the cheap ELF facts: walk symbols? search contents? (analyze/scan_plan)
   std::function<ScanPlan(const ElfFacts&, std::string_view path)> plan;
   std::function<bool(std::string_view path)> is_cuda_name;
+  /// Whose file is worth knowing; `elf` is nullptr where it is not known. Empty: nobody's.
+  std::function<bool(const ElfFacts* elf, std::string_view path)> wants_owner;
   /// What the second pass should read, asked once the first pass is complete.
   std::function<std::vector<DiskRequest>(const Snapshot&)> wanted;
 };

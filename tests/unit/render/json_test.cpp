@@ -92,6 +92,10 @@ std::vector<EnumCase> enum_cases() {
        [](Report& r, int i) { r.findings[0].owner = static_cast<Owner>(i); }},
       {"/$defs/runtime/properties/kind", "/runtimes/0/kind", count_to(RuntimeKind::undetermined),
        [](Report& r, int i) { r.candidates[0].kind = static_cast<RuntimeKind>(i); }},
+      {"/$defs/file_owner/properties/kind", "/runtimes/0/owner/kind", count_to(PackageKind::rpm),
+       [](Report& r, int i) {
+         r.snapshot.owners.begin()->second.get()->kind = static_cast<PackageKind>(i);
+       }},
       {"/$defs/companion/properties/kind", "/companions/0/kind",
        count_to(CompanionKind::undetermined),
        [](Report& r, int i) { r.companions[0].kind = static_cast<CompanionKind>(i); }},
@@ -279,4 +283,26 @@ TEST_CASE("text and JSON agree on the exit code") {
     const std::string exit = "\nEXIT " + json_of(report)["verdict"]["exit_code"].dump() + "   ";
     CHECK(render_text(report, {}).find(exit) != std::string::npos);
   }
+}
+
+TEST_CASE("an owner, nobody's file and an owner that is not known are three things") {
+  Report report = critical_report();
+  const std::string path = report.candidates[1].path;
+  const Json known = json_of(report)["runtimes"];
+  CHECK(known[0]["owner"]["package"] == "tilelang");
+  CHECK(known[0]["owner_reason"].is_null());
+  CHECK(known[1]["owner"].is_null());
+  CHECK(known[1]["owner_reason"].get<std::string>().starts_with("not asked"));
+  report.snapshot.owners[path] = Fact<FileOwner>::known({PackageKind::rpm, "a\xff", ""});
+  const Json bare = json_of(report)["runtimes"][1];
+  CHECK(bare["owner"]["package"] == "a\\xff");
+  CHECK(bare["owner"]["version"].is_null());
+  report.snapshot.owners[path] = Fact<FileOwner>::known({});
+  const Json nobody = json_of(report)["runtimes"][1];
+  CHECK(nobody["owner"].is_null());
+  CHECK(nobody["unowned"] == true);
+  report.snapshot.owners[path] = Fact<FileOwner>::unknown("refused");
+  const Json unknown = json_of(report)["runtimes"][1];
+  CHECK(unknown["owner_reason"] == "refused");
+  CHECK(unknown["unowned"] == false);
 }

@@ -1,0 +1,30 @@
+#include "cudart_doctor/collect/owners.hpp"
+
+#include "owner_search.hpp"
+
+namespace cudart_doctor {
+
+void find_owners(const CaptureContext& context, Snapshot& snapshot, const DiskReader& disk) {
+  if (!context.rules.wants_owner) return;
+  OwnerSearch search(context, snapshot.python, disk);
+  for (const LoadedObject& object : snapshot.objects) {
+    if (object.state == FileState::memory) continue;
+    if (context.rules.wants_owner(object.elf.get(), object.path())) {
+      search.add(object.path(), OwnerEffort::exhaustive);
+    }
+  }
+  for (const InstalledFile& file : snapshot.installed) search.add(file.path, OwnerEffort::likely);
+  for (const auto& [path, entry] : snapshot.disk) {
+    if (entry.kind == DiskKind::file && context.rules.wants_owner(entry.elf.get(), path)) {
+      search.add(path, OwnerEffort::likely);
+    }
+  }
+  // The most specific first: wheels lie inside of conda's prefixes and of a distribution's folders.
+  search_wheels(search);
+  search_conda(search);
+  search_dpkg(search);
+  search_rpm(search);
+  snapshot.owners = search.take();
+}
+
+}  // namespace cudart_doctor

@@ -1,0 +1,273 @@
+"""Whose file a library is: by records of wheels, conda, dpkg and rpm, in the target's view."""
+import importlib.metadata
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import struct
+import subprocess
+
+import support
+from support import Case, by_path, clean_environment, doctor, need_program, need_root
+
+CODE = "int cudaFree(void *p) { return p != 0; } int cudaMalloc(void) { return 2; }"
+
+
+def rpm_header(name, version, release, path):
+    """A header as rpm stores it: counts, an index, data; all big-endian."""
+    folder, base = os.path.split(path)
+    data, entries = b"", []
+    for tag, kind, value in ((1000, 6, name), (1001, 6, version), (1002, 6, release),
+                             (1117, 8, base), (1118, 8, folder + "/")):
+        entries.append(struct.pack(">IIII", tag, kind, len(data), 1))
+        data += value.encode() + b"\0"
+    data += b"\0" * (-len(data) % 4)
+    entries.append(struct.pack(">IIII", 1116, 4, len(data), 1))
+    data += struct.pack(">I", 0)
+    return struct.pack(">II", len(entries), len(data)) + b"".join(entries) + data
+
+
+def rpm_database(folder, packages):
+    """A database as rpm makes it, as far as file names lead to headers."""
+    folder.mkdir(parents=True)
+    with sqlite3.connect(folder / "rpmdb.sqlite") as database:
+        database.execute("CREATE TABLE 'Packages' "
+                         "(hnum INTEGER PRIMARY KEY AUTOINCREMENT, blob BLOB NOT NULL)")
+        database.execute("CREATE TABLE 'Basenames' "
+                         "(key 'TEXT' NOT NULL, hnum INTEGER NOT NULL, idx INTEGER NOT NULL)")
+        for number, (header, base) in enumerate(packages, 1):
+            database.execute("INSERT INTO Packages VALUES (?, ?)", (number, header))
+            database.execute("INSERT INTO Basenames VALUES (?, ?, 0)", (base, number))
+    database.close()
+
+
+class Owners(Case):
+    def library(self, path):
+        target = self.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made = self.folder / "made.so"
+        if not made.exists():
+            self.compile(made.name, CODE)
+        shutil.copyfile(made, target)
+        return target
+
+    def write(self, path, text):
+        target = self.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        return target
+
+    def owner_of(self, path, **options):
+        report = self.report("--pid", self.victim(f"load({str(path)!r})", **options).pid)
+        found = by_path(report, path)
+        return found["owner"], found["owner_reason"], found["unowned"]
+
+    def mounted(self, **folders):
+        """Options of a victim that sees our folders in place of the machine's databases."""
+        need_root(self)
+        need_program(self, "unshare")
+        where = {"dpkg": "/var/lib/dpkg", "rpm": "/var/lib/rpm"}
+        for name in where:
+            if name not in folders:
+                folders[name] = self.folder / ("no-" + name)
+                folders[name].mkdir()
+            pathlib.Path(where[name]).mkdir(parents=True, exist_ok=True)
+        mounts = " && ".join(f"mount --bind {folder} {where[name]}"
+                             for name, folder in folders.items())
+        return {"prefix": ["unshare", "-m", "sh", "-c", mounts + ' && exec "$@"', "sh"]}
+
+    def test_a_wheel_by_its_record(self):
+        path = self.library("lib/python3.11/site-packages/nvidia/cu/lib/libcudart.so.12")
+        site = "lib/python3.11/site-packages"
+        self.write(f"{site}/other-1.0.dist-info/RECORD", "nvidia/cu/lib/libcudart.so.13,,\n")
+        self.write(f"{site}/nvidia_cuda_runtime_cu12-12.8.90.dist-info/RECORD",
+                   "nvidia/__init__.py,,0\r\nnvidia/cu/lib/../lib/libcudart.so.12,sha256=x,9\r\n")
+        owner, reason, unowned = self.owner_of(path)
+        self.assertEqual(owner, {"kind": "wheel", "package": "nvidia-cuda-runtime-cu12",
+                                 "version": "12.8.90", "version_reason": None})
+        self.assertIsNone(reason)
+        self.assertFalse(unowned)
+
+    def test_what_pip_installed_is_what_importlib_says(self):
+        """Every wheel of the fixtures: the RECORD that Python reads names the library."""
+        for version, (name, inner) in support.RUNTIMES.items():
+            with self.subTest(version):
+                source = support.fixture(self, name, inner)
+                site = self.folder / version / "site-packages"
+                info = next(source.parents[len(pathlib.Path(inner).parts) - 1].glob("*.dist-info"))
+                shutil.copytree(info, site / info.name)
+                path = self.library(f"{version}/site-packages/{inner}")
+                known = [each for each in importlib.metadata.distributions(path=[str(site)])
+                         if any(str(file) == inner for file in each.files)]
+                owner, _, _ = self.owner_of(path)
+                self.assertEqual([(each.metadata["Name"], each.version) for each in known],
+                                 [(owner["package"], owner["version"])])
+
+    def test_a_distribution_without_a_record_may_be_the_owner(self):
+        path = self.library("site-packages/pkg/libcudart.so.12")
+        for name in ("pkg-1.0.egg-info", "pkg-1.0.dist-info"):
+            with self.subTest(name):
+                made = self.write(f"site-packages/{name}/METADATA", "")
+                owner, reason, unowned = self.owner_of(path)
+                self.assertIsNone(owner)
+                self.assertIn("keeps no list of its files", reason)
+                self.assertFalse(unowned)
+                shutil.rmtree(made.parent)
+
+    def test_a_file_that_no_record_lists_has_no_owner(self):
+        path = self.library("site-packages/pkg/libcudart.so.12")
+        self.write("site-packages/pkg-1.0.dist-info/RECORD", "pkg/__init__.py,,\n")
+        info = self.write("dpkg/info/a.list", "/.\n/usr\n").parent
+        options = self.mounted(dpkg=info.parent)
+        self.assertEqual(self.owner_of(path, **options),
+                         (None, "the package databases were read, and none lists the path", True))
+
+    def test_conda_by_its_metadata_and_not_by_the_record_that_it_keeps_too(self):
+        path = self.library("env/lib/python3.11/site-packages/pkg/libcudart.so.12")
+        inner = str(path.relative_to(self.folder / "env"))
+        site = "env/lib/python3.11/site-packages"
+        self.write(f"{site}/pkg-1.0.dist-info/RECORD", "pkg/libcudart.so.12,,\n")
+        self.write(f"{site}/pkg-1.0.dist-info/INSTALLER", "conda\n")
+        self.write("env/conda-meta/history", "")
+        self.write("env/conda-meta/zlib-1-0.json", "{libcudart no json")
+        self.write("env/conda-meta/cuda-cudart-12.4.127-0.json",
+                   json.dumps({"name": "cuda-cudart", "version": "12.4.127", "files": [inner]}))
+        owner, _, _ = self.owner_of(path)
+        self.assertEqual((owner["kind"], owner["package"], owner["version"]),
+                         ("conda", "cuda-cudart", "12.4.127"))
+
+    def test_dpkg_in_the_targets_view(self):
+        path = self.library("cuda/lib64/libcudart.so.12")
+        self.write("dpkg/info/cuda-cudart-12-8:amd64.list", f"/.\n{path}\n")
+        self.write("dpkg/status", "Package: cuda-cudart-12-8\nArchitecture: amd64\n"
+                                  "Version: 12.8.90-1\n\n")
+        options = self.mounted(dpkg=self.folder / "dpkg")
+        owner, _, _ = self.owner_of(path, **options)
+        self.assertEqual((owner["kind"], owner["package"], owner["version"]),
+                         ("dpkg", "cuda-cudart-12-8", "12.8.90-1"))
+        self.assertNotEqual(self.owner_of(path)[0], owner)
+
+    def test_dpkg_says_the_same_of_the_files_of_this_machine(self):
+        """A runtime is mounted over libraries that dpkg owns, one of them listed below /lib."""
+        need_root(self)
+        need_program(self, "dpkg-query")
+        runtime = self.library("libcudart.so.12")
+        asked = 0
+        for package in ("libcom-err2", "libgmp10", "libkeyutils1"):
+            shown = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package],
+                                   capture_output=True, text=True)
+            listed = subprocess.run(["dpkg-query", "-L", package], capture_output=True, text=True)
+            files = [pathlib.Path(line) for line in listed.stdout.splitlines() if ".so." in line]
+            for path in [each.resolve() for each in files if not each.is_symlink()]:
+                with self.subTest(path):
+                    prefix = ["unshare", "-m", "sh", "-c",
+                              f'mount --bind {runtime} {path} && exec "$@"', "sh"]
+                    owner, _, _ = self.owner_of(path, prefix=prefix)
+                    self.assertEqual((owner["kind"], owner["package"], owner["version"]),
+                                     ("dpkg", package, shown.stdout))
+                    asked += 1
+        if asked == 0:
+            self.skipTest("none of the packages is installed")
+
+    def test_an_image_without_dpkg_keeps_checksums(self):
+        path = self.library("cuda/lib64/libcudart.so.12")
+        self.write("dpkg/status.d/odd", "Package: cuda-cudart\nVersion: 12.8\n")
+        self.write("dpkg/status.d/odd.md5sums", f"{'0' * 32}  {str(path)[1:]}\n")
+        owner, _, _ = self.owner_of(path, **self.mounted(dpkg=self.folder / "dpkg"))
+        self.assertEqual((owner["kind"], owner["package"], owner["version"]),
+                         ("dpkg", "cuda-cudart", "12.8"))
+
+    def test_rpm_by_its_database(self):
+        path = self.library("cuda/lib64/libcudart.so.12")
+        noise = [(rpm_header(f"p{i}", "1", "1", f"/usr/lib/file{i}"), f"file{i}")
+                 for i in range(2000)]
+        rpm_database(self.folder / "rpm", [
+            *noise,
+            (rpm_header("other", "1", "1", "/elsewhere/libcudart.so.12"), path.name),
+            (rpm_header("cuda-cudart-12-8", "12.8.90", "1", str(path)), path.name)])
+        owner, _, _ = self.owner_of(path, **self.mounted(rpm=self.folder / "rpm"))
+        self.assertEqual((owner["kind"], owner["package"], owner["version"]),
+                         ("rpm", "cuda-cudart-12-8", "12.8.90-1"))
+
+    def test_an_rpm_database_that_cannot_be_read_leaves_the_owner_open(self):
+        path = self.library("cuda/lib64/libcudart.so.12")
+        (self.folder / "old").mkdir()
+        self.write("old/Packages", "x")
+        rpm_database(self.folder / "logged", [])
+        self.write("logged/rpmdb.sqlite-wal", "x")
+        self.write("broken/rpmdb.sqlite", "SQLite format 3")
+        for name, why in (("old", "an rpm database of an older format"),
+                          ("logged", "unfinished change"), ("broken", "the file is none")):
+            with self.subTest(name):
+                for each in ("no-dpkg", "no-rpm"):
+                    shutil.rmtree(self.folder / each, ignore_errors=True)
+                options = self.mounted(rpm=self.folder / name)
+                owner, reason, unowned = self.owner_of(path, **options)
+                self.assertIsNone(owner)
+                self.assertIn(why, reason)
+                self.assertFalse(unowned)
+
+    def test_without_a_database_nothing_is_said(self):
+        path = self.library("cuda/lib64/libcudart.so.12")
+        self.assertEqual(self.owner_of(path, **self.mounted()),
+                         (None, "neither dpkg's nor rpm's database is there", False))
+
+    def test_an_rpm_database_that_rpm_made(self):
+        for program in ("rpm", "rpmbuild"):
+            if shutil.which(program) is None:
+                self.skipTest(program + " is not installed")
+        path = self.library("built/cuda/lib64/libcudart.so.12")
+        spec = self.write("a.spec", f"""Name: cuda-cudart-12-8
+Version: 12.8.90
+Release: 3
+Summary: a
+License: a
+BuildArch: noarch
+AutoReqProv: no
+%description
+a
+%install
+mkdir -p %{{buildroot}}{path.parent}
+for i in $(seq 1 3000); do echo $i > %{{buildroot}}{path.parent}/file$i; done
+echo text > %{{buildroot}}{path}
+%files
+{path.parent}
+""")
+        quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        subprocess.run(["rpmbuild", "-bb", "--define", f"_topdir {self.folder}/rb",
+                        spec], **quiet)
+        package = next((self.folder / "rb").rglob("*.rpm"))
+        root = self.folder / "root"
+        (root / "var/lib/rpm").mkdir(parents=True)
+        subprocess.run(["rpm", "--root", root, "--dbpath", "/var/lib/rpm", "--nodeps", "-i",
+                        package], **quiet)
+        asked = subprocess.run(["rpm", "--root", root, "--dbpath", "/var/lib/rpm", "-qf",
+                                "--queryformat", "%{NAME} %{VERSION}-%{RELEASE}", path],
+                               check=True, capture_output=True, text=True)
+        owner, _, _ = self.owner_of(path, **self.mounted(rpm=root / "var/lib/rpm"))
+        self.assertEqual(asked.stdout, f"{owner['package']} {owner['version']}")
+
+    def test_what_to_do_names_the_package(self):
+        path = self.library("site-packages/pkg/libcudart.so.12")
+        self.write("site-packages/pkg-1.0.dist-info/RECORD", "pkg/libcudart.so.12,,\n")
+        victim = self.victim(f"load({str(path)!r})")
+        path.unlink()
+        text = doctor("--pid", victim.pid, env=clean_environment()).text
+        self.assertIn("pip install --force-reinstall", text)
+        self.assertIn("pkg==1.0", text)
+
+    def test_a_hostile_name_is_no_command(self):
+        path = self.library("site-packages/pkg/libcudart.so.12")
+        self.write("site-packages/pkg; rm -rf $HOME #\x1b[2J-1.0.dist-info/RECORD",
+                   "pkg/libcudart.so.12,,\n")
+        victim = self.victim(f"load({str(path)!r})")
+        path.unlink()
+        ended = doctor("--pid", victim.pid, "-v")
+        self.assertIn("reinstall its package", " ".join(ended.text.split()))
+        self.assertNotIn("\x1b", ended.text)
+        self.assertNotIn("install --force-reinstall", ended.text)
+
+
+if __name__ == "__main__":
+    support.main()
