@@ -106,7 +106,8 @@ void put_symbols(Json& out, const Candidate& candidate) {
   out["names_asked"] = candidate.names_asked;
 }
 
-Json candidate_part(const Report& report, const Candidate& candidate, const std::string& ref) {
+Json candidate_part(const Report& report, std::size_t index, const std::string& ref) {
+  const Candidate& candidate = report.candidates[index];
   const LoadedObject* object = object_of(report, candidate.object);
   Json out;
   out["ref"] = ref;
@@ -122,7 +123,7 @@ Json candidate_part(const Report& report, const Candidate& candidate, const std:
   out["soname_disagrees"] = candidate.soname_disagrees;
   out["selectable_by_name"] = candidate.selectable_by_name;
   put_text(out, "package", candidate.package, "no distribution that owns it was found");
-  out["needed_by"] = needed_by(report, candidate);
+  put_provenance(out, report, index);
   out["evidence"] = json_sentence_list(candidate.evidence);
   return out;
 }
@@ -141,7 +142,7 @@ Json json_runtimes(const Report& report) {
   const auto refs = candidate_refs(report);
   Json list = Json::array();
   for (std::size_t i = 0; i < report.candidates.size(); ++i) {
-    list.push_back(candidate_part(report, report.candidates[i], refs[i]));
+    list.push_back(candidate_part(report, i, refs[i]));
   }
   return list;
 }
