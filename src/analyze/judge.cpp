@@ -7,8 +7,10 @@
 
 #include "cudart_doctor/analyze/candidates.hpp"
 #include "cudart_doctor/analyze/consumers.hpp"
+#include "cudart_doctor/analyze/global_scope.hpp"
 #include "cudart_doctor/analyze/policy.hpp"
 #include "cudart_doctor/analyze/probe_verdict.hpp"
+#include "cudart_doctor/analyze/provenance.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "rules_probe.hpp"
@@ -120,6 +122,8 @@ Report identify(Snapshot snapshot, const JudgeOptions& options) {
   Report report;
   report.snapshot = std::move(snapshot);
   report.candidates = find_candidates(report.snapshot);
+  report.provenance = find_provenance(report.snapshot, report.candidates);
+  report.global_names = find_global_names(report.snapshot);
   report.companions = find_companions(report.snapshot);
   report.consumers = find_consumers(report.snapshot);
   report.selections = select_all(PolicyInput{report.snapshot, report.candidates}, report.consumers);
@@ -130,8 +134,8 @@ Report identify(Snapshot snapshot, const JudgeOptions& options) {
 }
 
 void judge(Report& report, const JudgeOptions& options) {
-  const Observations seen{report.snapshot, report.candidates, report.companions, report.consumers,
-                          report.selections};
+  const Observations seen{report.snapshot,  report.candidates, report.companions,
+                          report.consumers, report.selections, report.provenance};
   report.findings.clear();
   for (auto* const family :
        {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver, &judge_symbols,

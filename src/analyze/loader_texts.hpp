@@ -11,6 +11,9 @@
 
 namespace cudart_doctor {
 
+/// The list of what every new process gets.
+inline constexpr const char* kPreloadFile = "/etc/ld.so.preload";
+
 /// "LD_LIBRARY_PATH entry 2 of 3 is DIR", printable; "" where the variable does not list the
 /// directory of `path`, or is not known.
 std::string entry_that_brought(const Snapshot& snapshot, std::string_view path);

@@ -119,6 +119,8 @@ constexpr std::array<std::string_view, 37> kTilelang = {
     "cudaStreamWaitEvent",
 };
 
+constexpr std::array<std::string_view, 2> kMemorySaver = {"cudaMalloc", "cudaFree"};
+
 }  // namespace
 
 std::span<const std::string_view> names_rt10() { return std::span(kScanned).first<10>(); }
@@ -127,5 +129,6 @@ std::span<const std::string_view> names_rt13() { return kVllm; }
 std::span<const std::string_view> names_b12x() { return kB12x; }
 std::span<const std::string_view> names_cudnn_frontend() { return kCudnnFrontend; }
 std::span<const std::string_view> names_tilelang() { return kTilelang; }
+std::span<const std::string_view> names_memory_saver() { return kMemorySaver; }
 
 }  // namespace cudart_doctor

@@ -11,7 +11,7 @@ namespace {
 std::vector<Policy> make_table() {
   std::vector<Policy> table;
   for (auto family : {scanning_policies, torch_policies, tilelang_policies, cudnn_frontend_policies,
-                      loader_policies}) {
+                      loader_policies, global_scope_policies}) {
     const std::vector<Policy> rows = family();
     table.insert(table.end(), rows.begin(), rows.end());
   }

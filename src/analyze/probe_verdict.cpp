@@ -275,8 +275,8 @@ MechanismVerdict mechanism_verdict(const Report& report, const Need& need,
 }  // namespace
 
 ProbeVerdict judge_probe(const Report& report) {
-  const Observations seen{report.snapshot, report.candidates, report.companions, report.consumers,
-                          report.selections};
+  const Observations seen{report.snapshot,  report.candidates, report.companions,
+                          report.consumers, report.selections, report.provenance};
   ProbeVerdict verdict = overall(seen, report);
   const ProbeFacts& probe = report.snapshot.probe;
   if (probe.decision != ProbeDecision::run) return verdict;

@@ -35,6 +35,18 @@ std::string answer_of(const Selection& row) {
                                                                    : "");
 }
 
+std::string file_of(const Snapshot& snapshot, std::size_t object) {
+  return escape_foreign(base_name(snapshot.objects[object].path()));
+}
+
+/// "a, b, c and 4 more"
+std::string first_ones(std::vector<std::string> items) {
+  constexpr std::size_t kMost = 3;
+  const std::size_t rest = items.size() > kMost ? items.size() - kMost : 0;
+  items.resize(items.size() - rest);
+  return join(items, ", ") + (rest == 0 ? "" : " and " + std::to_string(rest) + " more");
+}
+
 }  // namespace
 
 Rows scanning_rows(const Observations& seen) {
@@ -169,6 +181,39 @@ std::vector<std::string> futile_overrides(const Rows& rows) {
   for (const Selection* row : rows) add_once(out, std::string(futile_override(row->consumer)));
   if (out.size() < 2) return out;
   return {"VLLM_CUDART_SO_PATH: only vLLM reads it, and only when its scan finds nothing"};
+}
+
+std::string slot_users(const Snapshot& snapshot, const std::vector<SlotUse>& uses) {
+  std::vector<SlotUse> sorted = uses;
+  std::ranges::stable_sort(sorted, std::greater<>(),
+                           [](const SlotUse& use) { return use.names.size(); });
+  std::vector<std::string> names;
+  for (const SlotUse& use : sorted) {
+    names.push_back(file_of(snapshot, use.object) + " (" + count_of(use.names.size(), "name") +
+                    ")");
+  }
+  return first_ones(std::move(names));
+}
+
+std::vector<std::string> user_phrases(const Observations& seen, const Candidate& candidate) {
+  const auto at = std::find_if(seen.candidates.begin(), seen.candidates.end(),
+                               [&](const Candidate& each) { return &each == &candidate; });
+  const auto index = static_cast<std::size_t>(at - seen.candidates.begin());
+  if (index >= seen.provenance.size()) return {};
+  const Provenance& provenance = seen.provenance[index];
+  std::vector<std::string> out;
+  std::vector<std::string> needers;
+  for (const NeededBy& each : provenance.needed_by) {
+    needers.push_back(file_of(seen.snapshot, each.object));
+  }
+  if (!needers.empty()) out.push_back("needed by " + first_ones(std::move(needers)));
+  if (provenance.arrival == Arrival::preload) {
+    out.push_back("preloaded (" + provenance.arrival_note + ")");
+  }
+  if (provenance.arrival == Arrival::opened) out.emplace_back("opened with dlopen");
+  const std::string users = slot_users(seen.snapshot, provenance.used_by);
+  if (!users.empty()) out.push_back("used by " + users);
+  return out;
 }
 
 std::string look_alike_phrase(const Candidate& candidate) {

@@ -46,6 +46,12 @@ std::string helpful_releases(const Observations& seen, const Rows& rows,
 /// Why the override variable does not help the consumers behind `rows`, each once.
 std::vector<std::string> futile_overrides(const Rows& rows);
 
+/// Who brought a candidate and whose slots point into it: "needed by libtorch_cuda.so", "used by
+/// libc10_cuda.so (12 names) and 3 more"; nothing where nobody is known.
+std::vector<std::string> user_phrases(const Observations& seen, const Candidate& candidate);
+/// "libtorch_cuda.so (12 names) and 3 more", those with most names first; "" for none.
+std::string slot_users(const Snapshot& snapshot, const std::vector<SlotUse>& uses);
+
 /// "TileLang's shim libcudart_stub.so", "the stand-in libcudart.so.12".
 std::string look_alike_phrase(const Candidate& candidate);
 

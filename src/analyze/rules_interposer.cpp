@@ -4,10 +4,12 @@
 #include <array>
 #include <utility>
 
+#include "cudart_doctor/analyze/provenance.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "loader_texts.hpp"
 #include "probe_view.hpp"
+#include "rule_phrases.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -54,7 +56,9 @@ std::vector<std::string> preloaded_hooks(const Observations& seen) {
       if (elf == nullptr || !object.executable || !is_entry(object, entry)) continue;
       const std::string names = is_genuine_library(seen, i) ? std::string() : taken_names(*elf);
       if (!names.empty()) {
-        out.push_back("LD_PRELOAD: " + escape_foreign(object.path()) + " takes over " + names);
+        const std::string users = slot_users(seen.snapshot, slot_uses(seen.snapshot, i));
+        out.push_back("LD_PRELOAD: " + escape_foreign(object.path()) + " takes over " + names +
+                      (users.empty() ? users : "; used by " + users));
       }
     }
   }

@@ -14,8 +14,6 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr const char* kPreloadFile = "/etc/ld.so.preload";
-
 bool names(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }

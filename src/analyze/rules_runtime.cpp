@@ -28,33 +28,12 @@ std::vector<const Candidate*> loaded_of_kind(const Observations& seen, RuntimeKi
   return out;
 }
 
-/// Names of the loaded objects that ask for this soname.
-std::vector<std::string> users_of(const Snapshot& snapshot, std::string_view soname) {
-  std::vector<std::string> out;
-  if (soname.empty()) return out;
-  for (const LoadedObject& object : snapshot.objects) {
-    const ElfFacts* elf = object.elf.get();
-    if (elf == nullptr || !object.executable) continue;
-    if (std::find(elf->needed.begin(), elf->needed.end(), soname) != elf->needed.end()) {
-      out.push_back(escape_foreign(base_name(object.path())));
-    }
-  }
-  return out;
-}
-
-std::string described(const Snapshot& snapshot, const Candidate& candidate) {
-  constexpr std::size_t kMaxUsers = 3;
+std::string described(const Observations& seen, const Candidate& candidate) {
   std::string text = escape_foreign(candidate.path);
   if (!candidate.version.empty()) text += ", version " + candidate.version;
   if (!candidate.soname.empty()) text += ", soname " + escape_foreign(candidate.soname);
-  std::vector<std::string> users = users_of(snapshot, candidate.soname);
-  if (!users.empty()) {
-    const std::size_t more = users.size() > kMaxUsers ? users.size() - kMaxUsers : 0;
-    users.resize(users.size() - more);
-    text += ", needed by " + join(users, ", ");
-    if (more > 0) text += " and " + std::to_string(more) + " more";
-  }
-  const std::string owner = owner_phrase(snapshot, candidate.path);
+  for (const std::string& phrase : user_phrases(seen, candidate)) text += ", " + phrase;
+  const std::string owner = owner_phrase(seen.snapshot, candidate.path);
   if (!owner.empty()) text += ", " + owner;
   if (candidate.build_id) text += ", build-id " + *candidate.build_id;
   return text;
@@ -100,7 +79,7 @@ Finding static_only(const Observations& seen, const std::vector<const Candidate*
                     "The CUDA runtime is there only inside " + holder + ", linked in statically.");
   finding.effect = "consumers that search the mappings say: libcudart is not loaded";
   for (const Candidate* copy : statics) {
-    finding.evidence.push_back(described(seen.snapshot, *copy));
+    finding.evidence.push_back(described(seen, *copy));
   }
   finding.fixes = {"Load a shared libcudart before the consumer starts",
                    "vLLM only: set VLLM_CUDART_SO_PATH to a shared libcudart"};
@@ -148,7 +127,7 @@ std::vector<Finding> judge_look_alikes(const Observations& seen) {
                                  count_of(candidate.names_asked, "name") +
                                  " that consumers bind: " + join(candidate.missing, ", "));
     }
-    finding.evidence.push_back(described(seen.snapshot, candidate));
+    finding.evidence.push_back(described(seen, candidate));
     append(finding.evidence, probe_sentences(seen, candidate));
     const bool said = find_owner(seen.snapshot, candidate.path) != nullptr;
     if (!candidate.package.empty() && !said) {
@@ -199,8 +178,7 @@ std::vector<Finding> judge_duplicates(const Observations& seen) {
         "RT05", shared.empty() && !seen_failing ? Severity::warning : Severity::error,
         std::to_string(copies.size()) + " copies of the CUDA " + std::to_string(major) +
             " runtime are loaded" + (shared.empty() ? "." : " under one soname, " + shared + "."));
-    for (const Candidate* copy : copies)
-      finding.evidence.push_back(described(seen.snapshot, *copy));
+    for (const Candidate* copy : copies) finding.evidence.push_back(described(seen, *copy));
     if (!shared.empty()) {
       finding.evidence.push_back("Only load order decides which of them " + shared + " gives");
     }
@@ -301,9 +279,9 @@ std::vector<Finding> judge_majors(const Observations& seen) {
   std::vector<std::string> files;
   for (const auto& [major, candidate] : mapped) {
     finding.evidence.push_back("CUDA " + std::to_string(major) + ": " +
-                               described(seen.snapshot, *candidate));
+                               described(seen, *candidate));
     const FileOwner* owner = find_owner(seen.snapshot, candidate->path);
-    std::string place = candidate->package.empty() ? candidate->path : candidate->package;
+    const std::string& place = candidate->package.empty() ? candidate->path : candidate->package;
     files.push_back(owner != nullptr ? package_phrase(*owner) : escape_foreign(place));
   }
   for (const auto& [major, path] : reachable) {

@@ -23,8 +23,13 @@ bool is_cuda_library(std::string_view soname) {
   return soname.starts_with("libcudart") || soname.starts_with("libcuda.so");
 }
 
+// TileLang renames its shim (libstub_cudart.so): who needs that calls the runtime too.
+bool needs_runtime(std::string_view soname) {
+  return is_cuda_library(soname) || soname.find("cudart") != std::string_view::npos;
+}
+
 bool needs_cuda(const ElfFacts& elf) {
-  return std::any_of(elf.needed.begin(), elf.needed.end(), is_cuda_library) ||
+  return std::any_of(elf.needed.begin(), elf.needed.end(), needs_runtime) ||
          std::any_of(elf.version_needs.begin(), elf.version_needs.end(),
                      [](const VersionNeed& need) { return is_cuda_library(need.file); });
 }

@@ -21,6 +21,7 @@
 #include "cudart_doctor/collect/python_env.hpp"
 #include "cudart_doctor/collect/read_maps.hpp"
 #include "cudart_doctor/collect/read_objects.hpp"
+#include "cudart_doctor/collect/slots.hpp"
 #include "cudart_doctor/formats/ld_cache.hpp"
 #include "cudart_doctor/sys/cached_source.hpp"
 #include "cudart_doctor/sys/process_memory.hpp"
@@ -144,9 +145,12 @@ void read_wanted(const CaptureContext& context, Snapshot& snapshot, DiskReader& 
 
 /// What the loader lists is loaded, though none of its mappings be executable now: tools that move
 /// code to huge pages replace them by anonymous memory.
-void read_listed_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
+/// Returns where their slots are.
+SlotPlaces read_listed_objects(const CaptureContext& context, ProcessMemory& memory,
+                               Snapshot& snapshot) {
+  SlotPlaces places;
   const auto* const namespaces = snapshot.link_map.get();
-  if (namespaces == nullptr) return;
+  if (namespaces == nullptr) return places;
   ObjectReader reader(context, memory);
   for (const LinkNamespace& space : *namespaces) {
     for (const LinkEntry& entry : space.entries) {
@@ -157,9 +161,12 @@ void read_listed_objects(const CaptureContext& context, ProcessMemory& memory, S
       if (object.elf.is_asked()) continue;
       if (snapshot.capture.not_elf > 0) --snapshot.capture.not_elf;
       object.state_note.clear();
-      count(snapshot.capture, reader.read(object, snapshot.maps));
+      ReadOutcome outcome = reader.read(object, snapshot.maps);
+      if (outcome.slots.is_asked()) places[*entry.object] = std::move(outcome.slots);
+      count(snapshot.capture, std::move(outcome));
     }
   }
+  return places;
 }
 
 /// Facts that need the living process.
@@ -175,9 +182,11 @@ Result<void> read_live_facts(const CaptureContext& context, Snapshot& snapshot) 
                                      std::to_string(look->reads) + " reads");
   }
   ProcessMemory memory(context.process, context.callable_pid(context.options.pid));
-  read_objects(context, memory, snapshot);
+  SlotPlaces places = read_objects(context, memory, snapshot);
   read_memory_facts(context, memory, snapshot);
-  read_listed_objects(context, memory, snapshot);
+  places.merge(read_listed_objects(context, memory, snapshot));
+  context.progress("read slots", context.process.path());
+  read_slots(memory, places, snapshot);
   // The held root keeps its own file system only: with the last process of a mount namespace what
   // is mounted below goes away, and /dev would look empty.
   add_device_nodes(context, snapshot.process);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "cudart_doctor/formats/content_scan.hpp"
@@ -40,6 +41,13 @@ Fact<ContentScan> search(ByteSource& source, const ElfReader& reader, const ElfF
               : Fact<ContentScan>::unknown(scan.error().message);
 }
 
+Fact<std::vector<SlotPlace>> find_slots(ElfReader& reader) {
+  auto slots = reader.read_slots();
+  if (!slots) return Fact<std::vector<SlotPlace>>::unknown(slots.error().message);
+  if (slots->empty()) return {};
+  return Fact<std::vector<SlotPlace>>::known(std::move(*slots));
+}
+
 ElfLook look_into(ByteSource& source, ElfImage image, std::uint64_t base, std::string_view path,
                   const CaptureRules& rules) {
   auto reader = ElfReader::open(source, image, base);
@@ -48,7 +56,10 @@ ElfLook look_into(ByteSource& source, ElfImage image, std::uint64_t base, std::s
   look.is_elf = true;
   ElfFacts facts = reader->read_facts();
   if (rules.plan) look.plan = rules.plan(facts, path);
-  if (look.plan.walk_symbols) reader->walk_symbols(facts);
+  if (look.plan.walk_symbols) {
+    reader->walk_symbols(facts);
+    look.slots = find_slots(*reader);
+  }
   if (look.plan.search_contents && image == ElfImage::memory) {
     look.content = Fact<ContentScan>::unknown(
         "only the loaded image could be read, and contents are searched in files only");

@@ -229,6 +229,7 @@ ReadOutcome ObjectReader::read(LoadedObject& object, const MapsTable& maps) {
 
   if (object.elf.is_known()) {
     outcome.is_read = true;
+    outcome.slots = std::move(look.slots);
     outcome.static_searched =
         look.plan.search_contents && look.plan.static_suspect && object.content.is_known();
     outcome.static_skipped = object.executable && !object.content.is_known();

@@ -42,8 +42,13 @@ class Queue {
   }
 
   /// In the order of the objects, whoever read them.
-  void count_all() {
-    for (ReadOutcome& outcome : outcomes_) count(snapshot_.capture, std::move(outcome));
+  SlotPlaces count_all() {
+    SlotPlaces places;
+    for (std::uint32_t i = 0; i < outcomes_.size(); ++i) {
+      if (outcomes_[i].slots.is_asked()) places[i] = std::move(outcomes_[i].slots);
+      count(snapshot_.capture, std::move(outcomes_[i]));
+    }
+    return places;
   }
 
  private:
@@ -85,7 +90,7 @@ unsigned reader_threads(const CaptureContext& context) {
   return context.options.helper_progress && has_two_cpus() ? 2 : 1;
 }
 
-void read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
+SlotPlaces read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
   snapshot.objects = group_objects(snapshot.maps);
   Queue queue(snapshot);
   ObjectReader reader(context, memory);
@@ -104,7 +109,7 @@ void read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot
     context.rest();
     helped.get();
   }
-  queue.count_all();
+  return queue.count_all();
 }
 
 }  // namespace cudart_doctor

@@ -9,6 +9,7 @@
 #include "elf_hash.hpp"
 #include "elf_image.hpp"
 #include "elf_notes.hpp"
+#include "elf_relocations.hpp"
 #include "elf_sections.hpp"
 #include "elf_symbols.hpp"
 #include "elf_versions.hpp"
@@ -122,6 +123,7 @@ struct ElfReader::State {
   std::vector<std::string> dynamic_damage;
   std::optional<elf::VersionTables> versions;
   std::vector<FileRange> code_and_constants;
+  std::vector<elf::UndefinedName> undefined;
 
   const elf::VersionTables& version_tables(std::vector<std::string>& damage) {
     if (!versions) versions = elf::read_versions(image, dynamic, damage);
@@ -137,7 +139,7 @@ ElfReader::~ElfReader() = default;
 Result<ElfReader> ElfReader::open(ByteSource& source, ElfImage image, std::uint64_t base) {
   auto bytes = elf::ImageBytes::open(source, image, base);
   if (!bytes) return tl::unexpected(bytes.error());
-  auto state = std::make_unique<State>(State{std::move(*bytes), {}, {}, {}, {}});
+  auto state = std::make_unique<State>(State{std::move(*bytes), {}, {}, {}, {}, {}});
   state->dynamic = elf::read_dynamic(state->image, state->dynamic_damage);
   return ElfReader(std::move(state));
 }
@@ -165,8 +167,12 @@ ElfFacts ElfReader::read_facts() {
 
 void ElfReader::walk_symbols(ElfFacts& facts) {
   const elf::VersionTables& versions = state_->version_tables(facts.damage);
-  elf::walk_symbols(state_->image, state_->dynamic, versions.needed_by_index, facts);
+  state_->undefined = elf::walk_symbols(state_->image, state_->dynamic, versions, facts);
   drop_repeated(facts.damage);
+}
+
+Result<std::vector<SlotPlace>> ElfReader::read_slots() {
+  return elf::read_slots(state_->image, state_->dynamic, state_->undefined);
 }
 
 const std::vector<ProgramHeader>& ElfReader::program_headers() const {

@@ -12,6 +12,12 @@ void take_entry(const ImageBytes& image, Dynamic& dynamic, std::uint64_t tag, st
     case kDtHash: dynamic.sysv_hash = address(); break;
     case kDtStrtab: dynamic.strings = address(); break;
     case kDtSymtab: dynamic.symbols = address(); break;
+    case kDtPltrelsz: dynamic.jump_relocations_size = value; break;
+    case kDtRela: dynamic.relocations = address(); break;
+    case kDtRelasz: dynamic.relocations_size = value; break;
+    case kDtPltrel: dynamic.jump_relocations_have_addends = value == kDtRela; break;
+    case kDtJmprel: dynamic.jump_relocations = address(); break;
+    case kDtRelacount: dynamic.relative_count = value; break;
     case kDtStrsz: dynamic.strings_size = value; break;
     case kDtSoname: dynamic.soname = value; break;
     case kDtRpath: dynamic.rpath = value; break;

@@ -28,6 +28,12 @@ struct Dynamic {
   std::optional<std::uint64_t> runpath;
   std::vector<std::uint64_t> needed;
   bool symbolic = false;
+  std::optional<std::uint64_t> relocations;
+  std::uint64_t relocations_size = 0;
+  std::uint64_t relative_count = 0;  ///< How many of them, the first ones, name no symbol.
+  std::optional<std::uint64_t> jump_relocations;
+  std::uint64_t jump_relocations_size = 0;
+  bool jump_relocations_have_addends = true;
 };
 
 /// Reads PT_DYNAMIC; what cannot be read is told in `damage`.

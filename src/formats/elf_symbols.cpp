@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 
 #include "constant_code.hpp"
 #include "cudart_doctor/base/checked.hpp"
@@ -18,9 +20,13 @@ bool starts_family(std::string_view name, std::string_view prefix) {
 
 }  // namespace
 
+bool is_cuda_runtime_name(std::string_view name) {
+  return starts_family(name, "cuda") || name.starts_with("__cuda");
+}
+
 bool is_cuda_api_name(std::string_view name) {
-  return starts_family(name, "cuda") || name.starts_with("__cuda") || starts_family(name, "cu") ||
-         starts_family(name, "nvrtc") || starts_family(name, "nvml") || starts_family(name, "hip");
+  return is_cuda_runtime_name(name) || starts_family(name, "cu") || starts_family(name, "nvrtc") ||
+         starts_family(name, "nvml") || starts_family(name, "hip");
 }
 
 namespace elf {
@@ -33,7 +39,7 @@ constexpr std::size_t kMostApiNames = 64 * 1024;
 constexpr std::size_t kLongestApiName = 256;
 
 void count_function(std::string_view name, SymbolCensus& census) {
-  if (starts_family(name, "cuda") || name.starts_with("__cuda")) ++census.runtime;
+  if (is_cuda_runtime_name(name)) ++census.runtime;
   if (starts_family(name, "cu")) ++census.driver;
   if (starts_family(name, "nvrtc")) ++census.nvrtc;
   if (starts_family(name, "nvml")) ++census.nvml;
@@ -110,10 +116,17 @@ std::optional<bool> constant_code_at(ImageBytes& image, std::uint64_t address) {
   return returns_constant(std::span(code).first(size), image.header().machine);
 }
 
+std::string node_behind(const std::map<std::uint16_t, std::string>& nodes, std::uint16_t index) {
+  const auto node = nodes.find(index);
+  return node == nodes.end() ? std::string() : node->second;
+}
+
 }  // namespace
 
-void walk_symbols(ImageBytes& image, const Dynamic& dynamic,
-                  const std::map<std::uint16_t, std::string>& needed_by_index, ElfFacts& facts) {
+std::vector<UndefinedName> walk_symbols(ImageBytes& image, const Dynamic& dynamic,
+                                        const VersionTables& versions, ElfFacts& facts) {
+  std::vector<UndefinedName> undefined;
+  std::set<std::string> nodes;
   const Tables tables = read_tables(image, dynamic, facts.damage);
   std::uint64_t lost_names = 0;
   for (std::uint64_t i = 1; i < tables.count(); ++i) {
@@ -126,18 +139,21 @@ void walk_symbols(ImageBytes& image, const Dynamic& dynamic,
       continue;
     }
     if (!is_cuda_api_name(*name) || name->size() > kLongestApiName) continue;
-    if (facts.exports.size() + facts.undefined.size() == kMostApiNames) {
+    if (facts.exports.size() + facts.undefined.size() + undefined.size() >= kMostApiNames) {
       facts.damage.emplace_back("more than 65536 names of CUDA families; the rest was not read");
       break;
     }
     if (!symbol.is_defined()) {
+      std::string node = node_behind(versions.needed_by_index, tables.version(i));
+      if (is_cuda_runtime_name(*name)) undefined.push_back({i, std::string(*name), node});
       if (symbol.binding() == kStbWeak) continue;  // May stay undefined.
-      const auto node = needed_by_index.find(tables.version(i));
-      facts.undefined.push_back(
-          {std::string(*name), node == needed_by_index.end() ? std::string() : node->second});
+      facts.undefined.push_back({std::string(*name), std::move(node)});
       continue;
     }
     facts.exports.emplace_back(*name);
+    if (is_cuda_runtime_name(*name)) {
+      nodes.insert(node_behind(versions.defined_by_index, tables.version(i)));
+    }
     if (symbol.is_function()) count_function(*name, facts.census);
     if (*name == "cuInit") facts.cu_init_is_constant = constant_code_at(image, symbol.value);
   }
@@ -147,7 +163,9 @@ void walk_symbols(ImageBytes& image, const Dynamic& dynamic,
   std::sort(facts.exports.begin(), facts.exports.end());
   facts.exports.erase(std::unique(facts.exports.begin(), facts.exports.end()), facts.exports.end());
   if (!facts.exports.empty()) facts.exports_api = true;
+  facts.runtime_nodes.assign(nodes.begin(), nodes.end());
   facts.symbols_walked = true;
+  return undefined;
 }
 
 }  // namespace elf

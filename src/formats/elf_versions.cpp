@@ -67,6 +67,8 @@ void VersionReader::read_definitions(VersionTables& tables) {
       if ((flags & kVerFlagBase) != 0) {
         tables.base = std::move(node);
       } else {
+        const auto index = static_cast<std::uint16_t>(load<std::uint16_t>(raw, 4) & kVersymIndex);
+        tables.defined_by_index.emplace(index, node);
         tables.definitions.push_back(std::move(node));
       }
     }

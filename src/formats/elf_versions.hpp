@@ -15,7 +15,8 @@ struct VersionTables {
   std::optional<std::string> base;
   std::vector<std::string> definitions;
   std::vector<VersionNeed> needs;
-  std::map<std::uint16_t, std::string> needed_by_index;  ///< versym index -> node of a need.
+  std::map<std::uint16_t, std::string> needed_by_index;   ///< versym index -> node of a need.
+  std::map<std::uint16_t, std::string> defined_by_index;  ///< The same of definitions.
 };
 
 /// Reads both lists. Links only ever lead forward and their number is capped, so that neither a

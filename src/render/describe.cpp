@@ -173,25 +173,6 @@ bool leads_with_finding(const Report& report) {
   return severity != Severity::info || severity >= report.verdict.fail_on;
 }
 
-std::vector<std::string> needed_by(const Report& report, const Candidate& candidate) {
-  std::vector<std::string> names;
-  if (!candidate.object || candidate.soname.empty()) return names;
-  const auto shares = std::count_if(
-      report.candidates.begin(), report.candidates.end(), [&](const Candidate& other) {
-        return other.object && other.kind != RuntimeKind::static_copy &&
-               other.soname == candidate.soname;
-      });
-  if (shares > 1) return names;
-  for (const LoadedObject& object : report.snapshot.objects) {
-    const ElfFacts* elf = object.elf.get();
-    if (elf == nullptr) continue;
-    if (std::find(elf->needed.begin(), elf->needed.end(), candidate.soname) != elf->needed.end()) {
-      names.push_back(escape_foreign(base_name(object.path())));
-    }
-  }
-  return names;
-}
-
 std::string candidate_phrase(const Candidate& candidate) {
   const std::string version =
       candidate.version.empty() ? std::string() : " " + printable(candidate.version);

@@ -48,10 +48,6 @@ std::string headline_sentence(const Report& report);
 /// True when the report's first line carries a finding: a warning or more, or one that fails.
 bool leads_with_finding(const Report& report);
 
-/// File names of mapped objects that ask for this candidate's soname; empty where several mapped
-/// candidates share the soname, since then nobody can tell whose it is.
-std::vector<std::string> needed_by(const Report& report, const Candidate& candidate);
-
 /// "libcudart 12.8", "a file that only has the name": what a candidate is, in a sentence.
 std::string candidate_phrase(const Candidate& candidate);
 

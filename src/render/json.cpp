@@ -74,6 +74,13 @@ std::string render_json(const Report& report) {
   } else {
     put_unknown(out, "link_map", snapshot.link_map.reason());
   }
+  if (!report.global_names.empty()) {
+    put_known(out, "global_names", json_global_names(report));
+  } else {
+    put_unknown(out, "global_names",
+                snapshot.link_map.is_known() ? "the loader's list could not be followed"
+                                             : snapshot.link_map.reason());
+  }
   out["installed"] = json_installed(report);
   out["python"] = json_python(snapshot.python);
   out["capture"] = json_capture(snapshot);

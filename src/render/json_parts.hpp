@@ -3,6 +3,7 @@
 // that there is none.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -48,6 +49,9 @@ Json json_runtimes(const Report& report);
 Json json_companions(const Report& report);
 Json json_installed(const Report& report);
 Json json_link_map(const Report& report);
+Json json_global_names(const Report& report);
+/// Who brought the candidate and who uses it, into its part of the document.
+void put_provenance(Json& out, const Report& report, std::size_t candidate);
 Json json_consumers(const Report& report);
 Json json_selections(const Report& report);
 Json json_findings(const Report& report);

@@ -127,7 +127,8 @@ void put_owner(Json& out, const Snapshot& snapshot, const std::string& path) {
   out["unowned"] = owner != nullptr && owner->package.empty();
 }
 
-Json candidate_part(const Report& report, const Candidate& candidate, const std::string& ref) {
+Json candidate_part(const Report& report, std::size_t index, const std::string& ref) {
+  const Candidate& candidate = report.candidates[index];
   const LoadedObject* object = object_of(report, candidate.object);
   Json out;
   out["ref"] = ref;
@@ -144,7 +145,7 @@ Json candidate_part(const Report& report, const Candidate& candidate, const std:
   out["selectable_by_name"] = candidate.selectable_by_name;
   put_text(out, "package", candidate.package, "no distribution that owns it was found");
   put_owner(out, report.snapshot, candidate.path);
-  out["needed_by"] = needed_by(report, candidate);
+  put_provenance(out, report, index);
   out["evidence"] = json_sentence_list(candidate.evidence);
   return out;
 }
@@ -163,7 +164,7 @@ Json json_runtimes(const Report& report) {
   const auto refs = candidate_refs(report);
   Json list = Json::array();
   for (std::size_t i = 0; i < report.candidates.size(); ++i) {
-    list.push_back(candidate_part(report, report.candidates[i], refs[i]));
+    list.push_back(candidate_part(report, i, refs[i]));
   }
   return list;
 }

@@ -71,6 +71,17 @@ std::string_view name_of(Presence value) {
   return {};
 }
 
+std::string_view name_of(Arrival value) {
+  switch (value) {
+    case Arrival::unknown: return "unknown";
+    case Arrival::program: return "program";
+    case Arrival::preload: return "preload";
+    case Arrival::needed: return "needed";
+    case Arrival::opened: return "opened";
+  }
+  return {};
+}
+
 std::string_view name_of(Outcome value) {
   switch (value) {
     case Outcome::selected: return "selected";

@@ -15,6 +15,7 @@ std::string_view name_of(RuntimeKind value);
 std::string_view name_of(CompanionKind value);
 std::string_view name_of(Presence value);
 std::string_view name_of(Outcome value);
+std::string_view name_of(Arrival value);
 std::string_view name_of(OpenOutcome value);
 std::string_view name_of(StepVerdict value);
 std::string_view name_of(Stability value);

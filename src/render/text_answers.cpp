@@ -29,7 +29,7 @@ std::string where_of(const Report& report, const Selection& selection,
     case Outcome::not_found: return "NONE";
     case Outcome::undetermined: return "?";
     case Outcome::multiple: return "TWO";
-    case Outcome::selected: return "file";
+    case Outcome::selected: return selection.object ? "other" : "file";
     case Outcome::unexpected_filename:
     case Outcome::no_path:
     case Outcome::aborts:
@@ -113,6 +113,9 @@ Row make_row(const Report& report, const Selection& selection,
       row.tone = Tone::good;
       if (selection.open == OpenOutcome::new_object) row.why = ", but maps a second object";
       if (selection.open == OpenOutcome::loads) row.why = ", loaded anew from disk";
+      if (row.where == "other") {
+        row.why = ", " + escape_foreign(base_name(object_of(report, selection.object)->path()));
+      }
       break;
     case AnswerResult::fails:
       row.result = "FAIL";

@@ -1,10 +1,13 @@
 // RUNTIMES and DRIVER of the text report: what is there and what each really is.
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <utility>
 
 #include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
+#include "render/provenance_phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -79,7 +82,8 @@ std::string completeness(const Candidate& candidate) {
   return (out.empty() ? "" : out + "; ") + "lacks " + enumerate(names, kMaxNames);
 }
 
-std::string details(const Report& report, const Candidate& candidate, bool verbose) {
+std::string details(const Report& report, std::size_t index, bool verbose) {
+  const Candidate& candidate = report.candidates[index];
   std::vector<std::string> parts;
   const auto add = [&](std::string text) {
     if (!text.empty()) parts.push_back(std::move(text));
@@ -101,8 +105,9 @@ std::string details(const Report& report, const Candidate& candidate, bool verbo
   if (candidate.soname_disagrees || candidate.vendored) {
     add("soname " + escape_foreign(candidate.soname));
   }
-  std::vector<std::string> users = needed_by(report, candidate);
-  if (!users.empty()) add("needed by " + enumerate(users, verbose ? users.size() : 1));
+  for (std::string& phrase : provenance_phrases(report, index, verbose ? SIZE_MAX : 1)) {
+    add(std::move(phrase));
+  }
   if (parts.empty()) add("nothing further is known");
   return join(parts, "; ");
 }
@@ -130,7 +135,7 @@ void write_candidate(TextWriter& writer, const Report& report, std::size_t index
     return;
   }
   writer.path_line(lead, escape_foreign(candidate.path), "");
-  writer.labelled("", details(report, candidate, writer.verbose()), 4);
+  writer.labelled("", details(report, index, writer.verbose()), 4);
   if (!writer.verbose()) return;
   if (object != nullptr) {
     for (const auto& path : object->paths) {
@@ -138,6 +143,10 @@ void write_candidate(TextWriter& writer, const Report& report, std::size_t index
     }
   }
   if (candidate.build_id) writer.labelled("", "build-id " + escape_foreign(*candidate.build_id));
+  const Provenance& provenance = provenance_of(report, index);
+  if (!provenance.arrival_note.empty() && provenance.arrival != Arrival::preload) {
+    writer.labelled("", "arrival: " + printable(provenance.arrival_note));
+  }
   for (const auto& sign : candidate.evidence) writer.labelled("", "- " + printable(sign));
 }
 

@@ -42,6 +42,7 @@ ElfFacts full_elf() {
   elf.census = {1, 2, 3, 4, 5};
   elf.exports = {"cudaFree"};
   elf.undefined = {{"cuInit", "V"}};
+  elf.runtime_nodes = {"", "libcudart.so.12"};
   elf.cu_init_is_constant = true;
   elf.damage = {"cut"};
   return elf;
@@ -273,6 +274,8 @@ TEST_CASE("a snapshot comes back from a bundle as it was") {
   CHECK(after->objects[0].elf.get()->device_code_sections == false);
   CHECK(after->objects[0].elf.get()->census.hip == 5);
   CHECK(after->objects[0].elf.get()->undefined[0].version == "V");
+  CHECK(after->objects[0].elf.get()->runtime_nodes ==
+        std::vector<std::string>{"", "libcudart.so.12"});
   CHECK_FALSE(after->objects[1].elf.is_asked());
   CHECK(after->objects[1].content.reason() == "why");
   const Slot& slot = after->objects[0].slots.get()->at(0);

@@ -59,6 +59,22 @@ std::string overwrite_environment(const std::string& title) {
   return "ready";
 }
 
+/// The file in which an address lies, as the loader says.
+std::string file_at(const void* address) {
+  Dl_info info = {};
+  return address != nullptr && ::dladdr(address, &info) != 0 ? info.dli_fname : "none";
+}
+
+/// Which file's cudaMalloc a loaded library calls through its slot.
+std::string call_through(const std::string& path) {
+  void* const handle = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  void* const symbol = handle != nullptr ? ::dlsym(handle, "call_through_slot") : nullptr;
+  if (symbol == nullptr) return "cannot call";
+  const void* (*call)() = nullptr;
+  std::memcpy(&call, &symbol, sizeof call);
+  return file_at(call());
+}
+
 /// A system call filter that lets everything through.
 std::string install_filter() {
   sock_filter allow = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
@@ -73,6 +89,9 @@ std::string obey(const std::string& verb, const std::string& argument) {
   };
   if (verb == "dlopen") return opened(::dlopen(argument.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (verb == "dlopen_global") return opened(::dlopen(argument.c_str(), RTLD_NOW | RTLD_GLOBAL));
+  if (verb == "dlopen_lazy") return opened(::dlopen(argument.c_str(), RTLD_LAZY | RTLD_LOCAL));
+  if (verb == "call") return call_through(argument);
+  if (verb == "default") return file_at(::dlsym(RTLD_DEFAULT, argument.c_str()));
   if (verb == "dlmopen") return opened(::dlmopen(LM_ID_NEWLM, argument.c_str(), RTLD_NOW));
   if (verb == "memfd") return load_from_memfd(argument);
   if (verb == "map_data") return map_file(argument, PROT_READ);

@@ -1,6 +1,6 @@
 // Reads the shared objects of this machine with our reader and with libelf and compares. libelf
 // goes by section headers, ours by program headers: two ways to the same facts.
-// Exit: 0 all equal, 1 differences or fewer than 100 objects compared.
+// Exit: 0 all equal, 1 differences, fewer than 100 objects compared, or no slot of a runtime name.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -70,18 +70,33 @@ class Comparison {
 
 enum class Outcome : std::uint8_t { same, different, not_comparable };
 
-Outcome compare(const fs::path& path) {
+std::vector<std::string> slots_of(ElfReader& reader) {
+  const auto slots = reader.read_slots();
+  if (!slots) return {slots.error().message};
+  std::vector<std::string> out;
+  for (const SlotPlace& slot : *slots) {
+    out.push_back(std::to_string(slot.vaddr) + " " + slot.name);
+  }
+  return out;
+}
+
+struct Compared {
+  Outcome outcome = Outcome::not_comparable;
+  std::size_t slots = 0;
+};
+
+Compared compare(const fs::path& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status{};
-  if (!fd.valid() || ::fstat(fd.get(), &status) != 0) return Outcome::not_comparable;
+  if (!fd.valid() || ::fstat(fd.get(), &status) != 0) return {};
   const auto theirs = oracle::read_with_libelf(fd.get());
-  if (!theirs) return Outcome::not_comparable;
+  if (!theirs) return {};
   FileSource source(std::move(fd), static_cast<std::uint64_t>(status.st_size));
   auto reader = ElfReader::open(source, ElfImage::file);
   Comparison comparison(path.string());
   if (!reader) {
     comparison.equal("error", reader.error().message, std::string());
-    return Outcome::different;
+    return {Outcome::different};
   }
   ElfFacts ours = reader->read_facts();
   const bool by_hash = ours.exports_api;
@@ -102,8 +117,9 @@ Outcome compare(const fs::path& path) {
   comparison.equal("undefined", undefined, theirs->undefined);
   // A look-up by hash must never claim what is not there.
   if (by_hash) comparison.equal("exports nothing", theirs->exports.empty(), false);
+  comparison.equal("slots", slots_of(*reader), theirs->slots);
   comparison.equal("damage", ours.damage, {});
-  return comparison.same() ? Outcome::same : Outcome::different;
+  return {comparison.same() ? Outcome::same : Outcome::different, theirs->slots.size()};
 }
 
 }  // namespace
@@ -113,19 +129,21 @@ int main() {
   std::size_t compared = 0;
   std::size_t different = 0;
   std::size_t total = 0;
-  for (const char* root : {"/usr/local", "/usr/lib/python3", "/usr/lib", "/lib"}) {
+  std::size_t slots = 0;
+  for (const char* root : {ORACLE_TOYS, "/usr/local", "/usr/lib/python3", "/usr/lib", "/lib"}) {
     for (const fs::path& path :
          shared_objects(root, kMostObjects - std::min(kMostObjects, total))) {
       struct stat status{};
       if (::stat(path.c_str(), &status) != 0) continue;
       if (!seen.emplace(status.st_dev, status.st_ino).second) continue;
       ++total;
-      const Outcome outcome = compare(path);
-      if (outcome != Outcome::not_comparable) ++compared;
-      if (outcome == Outcome::different) ++different;
+      const Compared result = compare(path);
+      slots += result.slots;
+      if (result.outcome != Outcome::not_comparable) ++compared;
+      if (result.outcome == Outcome::different) ++different;
     }
   }
-  std::printf("%zu shared objects found, %zu compared with libelf, %zu differ\n", total, compared,
-              different);
-  return different == 0 && compared >= kFewestCompared ? 0 : 1;
+  std::printf("%zu shared objects found, %zu compared with libelf, %zu differ; %zu slots\n", total,
+              compared, different, slots);
+  return different == 0 && compared >= kFewestCompared && slots > 0 ? 0 : 1;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 
 #include "cudart_doctor/formats/elf.hpp"
@@ -45,6 +46,40 @@ void take_symbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, LibelfFac
     if (defined) ++facts.defined_symbols;
     const std::string name = text_at(elf, header.sh_link, symbol.st_name);
     if (is_cuda_api_name(name)) (defined ? facts.exports : facts.undefined).push_back(name);
+  }
+}
+
+bool stores_address(GElf_Half machine, const GElf_Rela& relocation) {
+  const auto type = GELF_R_TYPE(relocation.r_info);
+  const bool plain = relocation.r_addend == 0;
+  if (machine == EM_X86_64) {
+    return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
+           (type == R_X86_64_64 && plain);
+  }
+  return machine == EM_AARCH64 && (type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT ||
+                                   (type == R_AARCH64_ABS64 && plain));
+}
+
+/// One section of dynamic relocations, into places by address.
+void take_slots(Elf* elf, GElf_Half machine, Elf_Scn* section,
+                std::map<std::uint64_t, std::string>& slots) {
+  GElf_Shdr header;
+  GElf_Shdr symbols_header;
+  if (gelf_getshdr(section, &header) == nullptr || header.sh_entsize == 0) return;
+  Elf_Scn* const symbols = elf_getscn(elf, header.sh_link);
+  if (symbols == nullptr || gelf_getshdr(symbols, &symbols_header) == nullptr) return;
+  Elf_Data* const data = elf_getdata(section, nullptr);
+  Elf_Data* const table = elf_getdata(symbols, nullptr);
+  if (data == nullptr || table == nullptr) return;
+  for (int i = 0; i < static_cast<int>(header.sh_size / header.sh_entsize); ++i) {
+    GElf_Rela relocation;
+    GElf_Sym symbol;
+    if (gelf_getrela(data, i, &relocation) == nullptr) return;
+    if (!stores_address(machine, relocation)) continue;
+    const auto index = static_cast<int>(GELF_R_SYM(relocation.r_info));
+    if (gelf_getsym(table, index, &symbol) == nullptr || symbol.st_shndx != SHN_UNDEF) continue;
+    const std::string name = text_at(elf, symbols_header.sh_link, symbol.st_name);
+    if (is_cuda_runtime_name(name)) slots.emplace(relocation.r_offset, name);
   }
 }
 
@@ -96,6 +131,7 @@ std::optional<LibelfFacts> read_with_libelf(int fd) {
   LibelfFacts facts;
   bool has_dynamic = false;
   Elf_Scn* section = nullptr;
+  std::map<std::uint64_t, std::string> slots;
   while ((section = elf_nextscn(elf.get(), section)) != nullptr) {
     GElf_Shdr shdr;
     if (gelf_getshdr(section, &shdr) == nullptr) return std::nullopt;
@@ -106,8 +142,14 @@ std::optional<LibelfFacts> read_with_libelf(int fd) {
     if (shdr.sh_type == SHT_DYNSYM) take_symbols(elf.get(), section, shdr, facts);
     if (shdr.sh_type == SHT_GNU_verdef) take_definitions(elf.get(), section, shdr, facts);
     if (shdr.sh_type == SHT_NOTE) take_notes(section, facts);
+    if (shdr.sh_type == SHT_RELA && (shdr.sh_flags & SHF_ALLOC) != 0) {
+      take_slots(elf.get(), header.e_machine, section, slots);
+    }
   }
   if (!has_dynamic) return std::nullopt;
+  for (const auto& [place, name] : slots) {
+    facts.slots.push_back(std::to_string(place) + " " + name);
+  }
   std::sort(facts.exports.begin(), facts.exports.end());
   facts.exports.erase(std::unique(facts.exports.begin(), facts.exports.end()), facts.exports.end());
   std::sort(facts.undefined.begin(), facts.undefined.end());

@@ -18,6 +18,9 @@ struct LibelfFacts {
   std::size_t defined_symbols = 0;       ///< In .dynsym, not local.
   std::vector<std::string> exports;      ///< Defined names of the CUDA families, sorted, unique.
   std::vector<std::string> undefined;    ///< Undefined ones, sorted.
+  /// "12288 cudaMalloc": places that a relocation fills with the address of an undefined name of
+  /// the runtime, ascending, each once.
+  std::vector<std::string> slots;
 };
 
 /// Facts of a 64-bit little-endian object with section headers; nothing for any other file.

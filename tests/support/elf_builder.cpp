@@ -101,6 +101,8 @@ class Builder {
   void write_sysv_hash();
   void write_symbols();
   void write_versions();
+  void write_relocations();
+  std::string table_of(const std::vector<ElfRelocation>& relocations) const;
   void write_dynamic();
   void write_sections();
   void write_headers();
@@ -275,6 +277,39 @@ void Builder::write_versions() {
   }
 }
 
+std::string Builder::table_of(const std::vector<ElfRelocation>& relocations) const {
+  std::string table;
+  for (const ElfRelocation& relocation : relocations) {
+    std::uint64_t index = 0;
+    for (std::size_t i = 0; i < symbols_.size(); ++i) {
+      if (symbols_[i].name == relocation.symbol) index = i + 1;
+    }
+    append(table, relocation.place);
+    append(table, (index << 32U) | relocation.type);
+    append(table, relocation.addend);
+  }
+  return table;
+}
+
+void Builder::write_relocations() {
+  constexpr std::uint64_t kRela = 7;
+  if (!spec_.relocations.empty()) {
+    begin_part("rela", 8);
+    const std::string table = table_of(spec_.relocations);
+    dynamic_.emplace_back(kRela, out_.size());
+    dynamic_.emplace_back(8, table.size());
+    if (spec_.relative_count > 0) dynamic_.emplace_back(0x6ffffff9, spec_.relative_count);
+    out_ += table;
+  }
+  if (spec_.jump_relocations.empty()) return;
+  begin_part("jmprel", 8);
+  const std::string table = table_of(spec_.jump_relocations);
+  dynamic_.emplace_back(23, out_.size());
+  dynamic_.emplace_back(2, table.size());
+  dynamic_.emplace_back(20, kRela);
+  out_ += table;
+}
+
 void Builder::write_dynamic() {
   std::string table;
   for (const auto& [tag, value] : dynamic_) {
@@ -374,6 +409,7 @@ BuiltElf Builder::build() {
   if (spec_.hash == ElfHash::sysv || spec_.hash == ElfHash::both) write_sysv_hash();
   write_symbols();
   write_versions();
+  write_relocations();
   begin_part("dynstr", 1);
   dynamic_.emplace_back(5, out_.size());
   dynamic_.emplace_back(10, strings_.text().size());
@@ -446,7 +482,8 @@ std::vector<std::byte> load_elf(const BuiltElf& elf, std::uint64_t base, Dynamic
   const std::uint64_t dynamic = elf.u64(elf.segment(2) + 16);
   for (std::uint64_t at = dynamic; get<std::uint64_t>(image, at) != 0; at += 16) {
     const auto tag = get<std::uint64_t>(image, at);
-    const bool pointer = tag == 4 || tag == 5 || tag == 6 || tag == 0x6ffffef5 || tag == 0x6ffffff0;
+    const bool pointer =
+        (tag >= 4 && tag <= 7) || tag == 23 || tag == 0x6ffffef5 || tag == 0x6ffffff0;
     if (pointer) put(image, at + 8, get<std::uint64_t>(image, at + 8) + base);
   }
   return image;

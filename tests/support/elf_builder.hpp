@@ -40,6 +40,13 @@ struct ElfNeed {
   std::vector<std::string> versions;
 };
 
+struct ElfRelocation {
+  std::uint64_t place = 0;  ///< vaddr of the slot.
+  std::uint32_t type = 0;   ///< x86-64: 7 jump slot, 6 global data, 1 absolute, 8 relative.
+  std::string symbol{};     ///< "" for none.
+  std::uint64_t addend = 0;
+};
+
 enum class ElfHash : std::uint8_t { none, gnu, sysv, both };
 
 struct ElfSpec {
@@ -55,6 +62,9 @@ struct ElfSpec {
   std::vector<ElfNeed> version_needs;
   std::vector<ElfSymbol> symbols;
   ElfHash hash = ElfHash::gnu;
+  std::vector<ElfRelocation> relocations;       ///< DT_RELA
+  std::uint64_t relative_count = 0;             ///< DT_RELACOUNT; 0: no such entry.
+  std::vector<ElfRelocation> jump_relocations;  ///< DT_JMPREL
   std::vector<ElfNote> notes;
   std::uint64_t note_alignment = 4;
   std::vector<ElfSection> sections;  ///< Beside the string table of section names.
@@ -65,8 +75,8 @@ struct ElfSpec {
 };
 
 /// A finished object. `at` gives the file offsets of its parts: "phdr", "notes", "gnu_hash",
-/// "sysv_hash", "dynsym", "dynstr", "versym", "verdef", "verneed", "data", "code", "dynamic",
-/// "shdr", "shstrtab"; absent parts are not listed.
+/// "sysv_hash", "dynsym", "rela", "jmprel", "dynstr", "versym", "verdef", "verneed", "data",
+/// "code", "dynamic", "shdr", "shstrtab"; absent parts are not listed.
 struct BuiltElf {
   std::vector<std::byte> bytes;
   std::map<std::string, std::uint64_t> at;

@@ -25,6 +25,9 @@ Report critical_report() {
   ElfFacts facts;
   facts.needed = {"libcudart.so.12"};
   report.snapshot.objects[torch].elf = Fact<ElfFacts>::known(facts);
+  report.provenance.resize(report.candidates.size());
+  report.provenance[1].arrival = Arrival::needed;
+  report.provenance[1].needed_by = {{torch, "libcudart.so.12"}};
   report.companions.push_back(driver(report));
   fill_objects(report, 412);
   add_consumer(report, {.id = "flashinfer",

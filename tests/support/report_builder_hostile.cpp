@@ -70,6 +70,14 @@ Report hostile_report(const std::string& text) {
   object.elf = Fact<ElfFacts>::known(facts);
   add_runtime(report, RuntimeKind::static_copy, text, 0x7f1a20000000).version = text;
   add_installed(report, text, text);
+  report.provenance.resize(report.candidates.size());
+  report.provenance.front() = {.load_order = 1,
+                               .arrival = Arrival::preload,
+                               .arrival_note = sentence,
+                               .needed_by = {{0, text}},
+                               .used_by = {{0, {text, text}}}};
+  report.global_names = {{.name = text, .definer = 0, .version = text, .possible = {}},
+                         {.name = text, .definer = {}, .version = {}, .possible = {0}}};
   Companion companion = driver(report);
   companion.path = text;
   companion.version = text;

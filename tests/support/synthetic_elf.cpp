@@ -75,6 +75,7 @@ SyntheticElf make_genuine_runtime(std::string_view soname, std::string_view vers
   made.elf.needed = {"libc.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"};
   made.elf.version_base = public_soname(version);
   made.elf.version_definitions = {public_soname(version)};
+  made.elf.runtime_nodes = {public_soname(version)};
   made.elf.has_symbol_versions = true;
   made.elf.is_symbolic = true;
   made.elf.exports_api = true;
@@ -103,6 +104,7 @@ SyntheticElf make_lookalike(std::string_view soname, const std::vector<std::stri
   made.elf.has_symbol_versions = true;
   made.elf.exports = without(as_strings(names_rt11()), missing);
   made.elf.exports_api = !made.elf.exports.empty();
+  if (made.elf.exports_api) made.elf.runtime_nodes = {""};
   made.elf.census.runtime = static_cast<std::uint32_t>(made.elf.exports.size());
   made.elf.defined_symbols = made.elf.census.runtime;
   return made;

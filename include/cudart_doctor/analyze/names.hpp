@@ -18,5 +18,7 @@ std::span<const std::string_view> names_b12x();
 std::span<const std::string_view> names_cudnn_frontend();
 /// TileLang's shim: all or nothing, three optional names left out.
 std::span<const std::string_view> names_tilelang();
+/// Taken over by the preloaded hook of torch_memory_saver.
+std::span<const std::string_view> names_memory_saver();
 
 }  // namespace cudart_doctor

@@ -15,6 +15,7 @@ std::vector<Policy> torch_policies();           ///< PyTorch's own DT_NEEDED.
 std::vector<Policy> tilelang_policies();        ///< TileLang's shim and its resolver.
 std::vector<Policy> cudnn_frontend_policies();  ///< cuDNN's front end.
 std::vector<Policy> loader_policies();          ///< dlopen of a soname.
+std::vector<Policy> global_scope_policies();    ///< Linked code, and the hook that precedes it.
 
 /// Opens `selection.chosen_text` as Python's ctypes does, binds the policy's names on it, and fills
 /// open, object, disk_path, missing and the error.

@@ -9,6 +9,7 @@
 
 #include "cudart_doctor/model/candidate.hpp"
 #include "cudart_doctor/model/finding.hpp"
+#include "cudart_doctor/model/provenance.hpp"
 #include "cudart_doctor/model/selection.hpp"
 #include "cudart_doctor/model/snapshot.hpp"
 
@@ -21,6 +22,7 @@ struct Observations {
   std::span<const Companion> companions;
   std::span<const Consumer> consumers;
   std::span<const Selection> selections;
+  std::span<const Provenance> provenance;  ///< One for each candidate, in their order.
 };
 
 /// RT01-RT03, RT05, RT06, RT11.

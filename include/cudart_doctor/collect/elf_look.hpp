@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "cudart_doctor/base/byte_source.hpp"
 #include "cudart_doctor/base/fact.hpp"
 #include "cudart_doctor/collect/capture.hpp"
+#include "cudart_doctor/formats/elf.hpp"
 #include "cudart_doctor/model/elf_facts.hpp"
 
 namespace cudart_doctor {
@@ -13,6 +15,9 @@ namespace cudart_doctor {
 struct ElfLook {
   Fact<ElfFacts> elf;
   Fact<ContentScan> content;  ///< Not asked unless the rules want it.
+  /// Where it keeps the addresses of runtime names that it does not define; not asked where it
+  /// refers to none.
+  Fact<std::vector<SlotPlace>> slots;
   ScanPlan plan;
   bool is_elf = false;    ///< The magic number is there.
   bool is_empty = false;  ///< The file held no byte when it was read.

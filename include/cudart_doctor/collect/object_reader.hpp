@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cudart_doctor/collect/capture_context.hpp"
 #include "cudart_doctor/collect/elf_look.hpp"
@@ -22,7 +23,8 @@ struct ReadOutcome {
   bool not_elf = false;
   bool static_searched = false;
   bool static_skipped = false;
-  std::string unread;  ///< "PATH: reason"; empty where it was read or is no ELF.
+  std::string unread;                  ///< "PATH: reason"; empty where it was read or is no ELF.
+  Fact<std::vector<SlotPlace>> slots;  ///< Of ElfLook.
 };
 
 /// Adds the outcome of one object to `counts`.

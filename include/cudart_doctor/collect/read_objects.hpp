@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cudart_doctor/collect/capture_context.hpp"
+#include "cudart_doctor/collect/slots.hpp"
 #include "cudart_doctor/model/snapshot.hpp"
 #include "cudart_doctor/sys/process_memory.hpp"
 
@@ -12,7 +13,7 @@ namespace cudart_doctor {
 unsigned reader_threads(const CaptureContext& context);
 
 /// Groups the mappings of `snapshot` into objects, reads those and counts them. The result does not
-/// depend on which thread read what.
-void read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot);
+/// depend on which thread read what. Returns where their slots are.
+SlotPlaces read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot);
 
 }  // namespace cudart_doctor

@@ -124,6 +124,7 @@ void describe(Archive& ar, typename Archive::template Ref<ElfFacts> v) {
   ar("census", v.census);
   ar("exports", v.exports);
   ar("undefined", v.undefined);
+  ar("runtime_nodes", v.runtime_nodes);
   ar("cu_init_is_constant", v.cu_init_is_constant);
   ar("damage", v.damage);
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,13 @@ struct ProgramHeader {
 struct FileRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
+};
+
+/// Where an object keeps the address of a runtime name that it does not define.
+struct SlotPlace {
+  std::uint64_t vaddr = 0;  ///< In the object; the load bias is to be added.
+  std::string name;
+  std::string version;  ///< Version node that the reference is tagged with; "" for none.
 };
 
 enum class ElfImage : std::uint8_t {
@@ -58,6 +66,12 @@ class ElfReader {
   /// What could not be read lands in `facts.damage`.
   void walk_symbols(ElfFacts& facts);
 
+  /// Slots of runtime names that are undefined here, by the relocations (DT_JMPREL, DT_RELA), each
+  /// address once, ascending. Known after walk_symbols(): before it, and for an object without such
+  /// names, there are none and nothing is read. Errors: malformed (a table lies past the end),
+  /// limit (more than 4,194,304 relocations or 4,096 slots), unsupported (another machine).
+  Result<std::vector<SlotPlace>> read_slots();
+
   [[nodiscard]] const std::vector<ProgramHeader>& program_headers() const;
 
   /// Where code and constant data lie, by the section headers that read_facts() looked at; empty
@@ -74,5 +88,8 @@ class ElfReader {
 
 /// Whether `name` belongs to one of the CUDA API families (cuda, cu, nvrtc, nvml, hip).
 bool is_cuda_api_name(std::string_view name);
+
+/// Whether `name` belongs to the runtime: cuda[A-Z]* and __cuda*.
+bool is_cuda_runtime_name(std::string_view name);
 
 }  // namespace cudart_doctor

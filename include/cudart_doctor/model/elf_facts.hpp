@@ -63,6 +63,9 @@ struct ElfFacts {
   SymbolCensus census;                ///< Full walk.
   std::vector<std::string> exports;   ///< Defined names of the CUDA families, sorted, unique.
   std::vector<SymbolRef> undefined;   ///< Undefined names of the CUDA families; no weak ones.
+  /// The version nodes that its exported runtime names carry, sorted, each once; "" stands for
+  /// names without one, which a reference of any version accepts. One, in every library seen.
+  std::vector<std::string> runtime_nodes;
   /// True when cuInit is defined and its code returns a constant; nothing when it was not seen.
   std::optional<bool> cu_init_is_constant;
   /// What could be read only in part, one sentence each ("symbol table lies past the end").

@@ -17,7 +17,7 @@ enum class Arrival : std::uint8_t {
   program,  ///< The program itself.
   preload,  ///< LD_PRELOAD or /etc/ld.so.preload names it.
   needed,   ///< DT_NEEDED of a loaded object leads to it.
-  opened,   ///< No one needs it: it was opened with dlopen, or mapped by hand.
+  opened,   ///< No one that is loaded needs it: dlopen, or who needed it was unloaded.
 };
 
 /// A loaded object whose DT_NEEDED leads to the candidate.
@@ -37,7 +37,7 @@ struct Provenance {
   std::uint32_t loader_namespace = 0;       ///< 0 is the base; others come from dlmopen.
   std::optional<std::uint32_t> load_order;  ///< Place in its namespace's link map; 0: the program.
   Arrival arrival = Arrival::unknown;
-  std::string arrival_note;     ///< "LD_PRELOAD"; why unknown; "" where nothing is to be added.
+  std::string arrival_note;         ///< "LD_PRELOAD"; why unknown; "" where nothing is to be added.
   std::vector<NeededBy> needed_by;  ///< In the order of Snapshot::objects.
   std::vector<SlotUse> used_by;
 };

@@ -236,7 +236,8 @@ TEST_CASE("identity, place and order are given as maps shows them") {
   CHECK(out["runtimes"][0]["address"] == "0x7f1a10000000");
   CHECK(out["runtimes"][0]["device"] == "fe:02");
   CHECK(out["runtimes"][0]["inode"] == 1000);
-  CHECK(out["runtimes"][1]["needed_by"] == Json::array());
+  CHECK(out["runtimes"][0]["needed_by"] == Json::array());
+  CHECK(out["runtimes"][1]["needed_by"].size() == 1);
   CHECK(out["runtimes"][3]["state"] == "replaced");
   CHECK(out["runtimes"][3]["marked_deleted"] == true);
   CHECK(out["runtimes"][3]["path_now"]["inode"] == 4711);
