@@ -189,4 +189,21 @@ std::string look_alike_remedy(const Candidate& candidate) {
                                      : escape_foreign(candidate.package));
 }
 
+std::string origin_phrase(const Candidate& candidate) {
+  return escape_foreign(candidate.package.empty() ? candidate.path : candidate.package);
+}
+
+std::vector<std::string> lost_file_remedies(const Observations& seen, std::size_t object) {
+  if (seen.snapshot.objects[object].state == FileState::replaced) {
+    return {"Restart all ranks: they then load what is on disk now"};
+  }
+  const auto owned = std::find_if(
+      seen.candidates.begin(), seen.candidates.end(),
+      [object](const Candidate& c) { return c.object == object && !c.package.empty(); });
+  const std::string package =
+      owned == seen.candidates.end() ? "its package" : escape_foreign(owned->package);
+  return {"Put the file back first: reinstall " + package + "; nothing is at the path now",
+          "Then restart all ranks"};
+}
+
 }  // namespace cudart_doctor
