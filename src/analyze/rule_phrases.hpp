@@ -64,4 +64,10 @@ void append(std::vector<std::string>& to, std::vector<std::string> more);
 /// "a, b and c"
 std::string listed(const std::vector<std::string>& items, std::string_view conjunction);
 
+/// The steps for a mapped object whose file was deleted or replaced, in order.
+std::vector<std::string> lost_file_remedies(const Observations& seen, std::size_t object);
+
+/// "nvidia-cuda-runtime-cu12 12.8.90", or the path where no package is known to own it.
+std::string origin_phrase(const Candidate& candidate);
+
 }  // namespace cudart_doctor

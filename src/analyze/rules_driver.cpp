@@ -81,8 +81,8 @@ std::vector<Finding> judge_versions(const Observations& seen, const Companion& c
   if (companion.kind == CompanionKind::driver_compat) {
     if (order >= 0) return {};
     Finding finding = found_driver(seen, companion, "DR05",
-                                   "A compat libcuda, older than the kernel module, stands before "
-                                   "the host's driver.");
+                                   "A compat libcuda, older than the kernel module, is taken in "
+                                   "place of the host's driver.");
     finding.evidence.insert(finding.evidence.begin(), versions);
     finding.effect = "CUDA does not start: error 803 (system has unsupported driver combination)";
     finding.fixes = ways_out(seen.snapshot, companion);

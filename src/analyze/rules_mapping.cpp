@@ -63,13 +63,15 @@ std::vector<Finding> judge_lost_files(const Observations& seen) {
         "The file of the loaded " + escape_foreign(base_name(object.path())) + " was " +
             (deleted ? "deleted" : "replaced by another") + " under the running process.");
     finding.effect = deleted
-                         ? "the process runs on with the old code; a name that its loader does not "
-                           "know yet fails to open"
-                         : "the process runs on with the old code; opening the path may map "
-                           "the new file as a second library";
+                         ? "what is loaded runs on; whoever opens the library by its path fails"
+                         : "what is loaded runs on; whoever opens the path gets the new file as a "
+                           "second library";
     if (!takers.empty()) {
       const Selection& first = *takers.front();
       finding.consumer = consumer_phrase(first);
+      if (!first.error_text.empty()) {
+        finding.effect = "what is loaded runs on; " + failure_effect_of(takers);
+      }
       finding.evidence.push_back(sentence_about(
           takers, "would open its path" +
                       (first.error_text.empty() ? "" : " and fail: " + first.error_text)));
@@ -83,13 +85,8 @@ std::vector<Finding> judge_lost_files(const Observations& seen) {
     }
     const std::string owner = owner_sentence(seen.snapshot, object.path());
     if (!owner.empty()) finding.evidence.push_back(owner);
-    if (deleted) {
-      const std::string how =
-          command_or(seen.snapshot, object.path(), PackageStep::reinstall, "reinstall its package");
-      finding.fixes = {"Put the file back first (" + how + "): nothing is at the path now",
-                       "Then restart the process"};
-    } else {
-      finding.fixes = {"Restart the process: it then loads what is on disk now"};
+    finding.fixes = lost_file_remedies(seen, index);
+    if (!deleted) {
       finding.no_help = {
           "Opening the path without \" (deleted)\": maps the new file beside the old"};
     }

@@ -29,10 +29,13 @@ Likeness compare_inner_pid(const ProcessFacts& target, const PeerFacts& peer) {
   return target.ns_pids.back() == peer.ns_pids.back() ? Likeness::equal : Likeness::different;
 }
 
+/// "2214 (inside: 1)": outermost first.
 std::string pid_list(const std::vector<std::int64_t>& pids) {
-  std::vector<std::string> out;
-  for (const std::int64_t pid : pids) out.push_back(std::to_string(pid));
-  return out.empty() ? std::string("not known") : join(out, " ");
+  if (pids.empty()) return "not known";
+  std::vector<std::string> inner;
+  for (std::size_t i = 1; i < pids.size(); ++i) inner.push_back(std::to_string(pids[i]));
+  return std::to_string(pids.front()) +
+         (inner.empty() ? std::string() : " (inside: " + join(inner, ", ") + ")");
 }
 
 std::string namespace_text(const std::map<std::string, std::uint64_t>& namespaces) {
@@ -73,20 +76,26 @@ std::vector<Finding> judge_namespaces(const Observations& seen, const PeerFacts&
   const bool fails = equal || refused;
   std::string headline = "The peer is in another PID namespace; that alone is no fault.";
   if (refused) headline = "The peer refuses the target's handles (201): another PID namespace.";
-  if (equal) headline = "The target and its peer have the same PID in different PID namespaces.";
+  if (equal)
+    headline =
+        "This process and its peer have the same PID inside different PID namespaces: CUDA IPC "
+        "takes them for one.";
   Finding finding =
       start_finding("IP02", fails ? Severity::error : Severity::info, std::move(headline));
-  finding.effect = fails ? "CUDA IPC between them fails with 201; a service may hide it and be slow"
-                         : "none as long as their innermost PIDs differ";
-  finding.evidence = {"Target: PID namespace " + namespace_text(target.namespaces) + ", PIDs " +
-                          pid_list(target.ns_pids),
+  finding.effect =
+      fails ? "CUDA IPC between them fails with 201; a service may hide that and run slower"
+            : "none as long as their innermost PIDs differ";
+  finding.evidence = {"This process: PID namespace " + namespace_text(target.namespaces) +
+                          ", PID " + pid_list(target.ns_pids),
                       named(peer) + ": PID namespace " + namespace_text(peer.namespaces) +
-                          ", PIDs " + pid_list(peer.ns_pids)};
+                          ", PID " + pid_list(peer.ns_pids)};
   finding.evidence[1].front() = 'P';
   for (std::string& sentence : open_evidence(seen)) finding.evidence.push_back(std::move(sentence));
   if (fails) {
-    finding.fixes = {"Let them share a PID namespace (--pid=container:NAME, hostPID: true)",
-                     "Or start one of them under another PID (a launcher before it)"};
+    finding.fixes = {
+        "Let them share a PID namespace (docker: --pid=container:NAME; Kubernetes: "
+        "shareProcessNamespace or hostPID)",
+        "Or start one of them under another inner PID (by a launcher before it)"};
   } else {
     finding.fixes = {"None needed"};
   }

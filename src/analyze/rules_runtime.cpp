@@ -71,6 +71,25 @@ bool may_hide_a_runtime(const Observations& seen) {
   });
 }
 
+/// Rows of a consumer, or of all scanning ones, that count in full.
+Rows counting_rows(const Observations& seen, std::string_view consumer) {
+  Rows out;
+  for (const Selection* row : scanning_rows(seen)) {
+    if (!counts_in_full(*row)) continue;
+    if (consumer.empty() || row->consumer == consumer) out.push_back(row);
+  }
+  return out;
+}
+
+/// Rows of consumers that are here and find nothing among the mappings.
+Rows present_rows(const Observations& seen) {
+  Rows out;
+  for (const Selection* row : counting_rows(seen, {})) {
+    if (row->presence == Presence::present && row->outcome == Outcome::none) out.push_back(row);
+  }
+  return leading_rows(out);
+}
+
 Finding static_only(const Observations& seen, const std::vector<const Candidate*>& statics) {
   const std::string holder = statics.size() == 1 ? escape_foreign(base_name(statics.front()->path))
                                                  : std::to_string(statics.size()) + " libraries";
@@ -78,11 +97,19 @@ Finding static_only(const Observations& seen, const std::vector<const Candidate*
       start_finding("RT02", Severity::warning,
                     "The CUDA runtime is there only inside " + holder + ", linked in statically.");
   finding.effect = "consumers that search the mappings say: libcudart is not loaded";
+  const Rows here = present_rows(seen);
+  if (!here.empty()) {
+    finding.consumer = consumer_phrase(*here.front());
+    finding.effect =
+        "for " + subject_of(here, "and") + " no libcudart is loaded: " + failure_effect_of(here);
+  }
   for (const Candidate* copy : statics) {
     finding.evidence.push_back(described(seen, *copy));
   }
-  finding.fixes = {"Load a shared libcudart before the consumer starts",
-                   "vLLM only: set VLLM_CUDART_SO_PATH to a shared libcudart"};
+  finding.fixes = {"Load a shared libcudart before the consumer starts (importing PyTorch does)"};
+  if (here.empty() || here.front()->consumer == "vllm") {
+    finding.fixes.emplace_back("vLLM only: set VLLM_CUDART_SO_PATH to a shared libcudart");
+  }
   finding.no_help = {"Removing the static copies: they are normal, and no fault by themselves"};
   return finding;
 }
@@ -246,6 +273,16 @@ std::map<int, std::string> reachable_majors(const Observations& seen) {
   return out;
 }
 
+/// "/usr/local/cuda/lib64/libcudart.so.13, a link to PATH": RUNTIMES lists the file under its own
+/// name.
+std::string with_real_path(const Snapshot& snapshot, const std::string& path) {
+  const auto entry = snapshot.disk.find(path);
+  const bool is_link = entry != snapshot.disk.end() && !entry->second.real_path.empty() &&
+                       entry->second.real_path != path;
+  return escape_foreign(path) +
+         (is_link ? ", a link to " + escape_foreign(entry->second.real_path) : std::string());
+}
+
 std::vector<Finding> judge_majors(const Observations& seen) {
   std::map<int, const Candidate*> mapped;
   for (const Candidate* candidate : distinct_runtimes(seen.snapshot, seen.candidates)) {
@@ -280,13 +317,11 @@ std::vector<Finding> judge_majors(const Observations& seen) {
   for (const auto& [major, candidate] : mapped) {
     finding.evidence.push_back("CUDA " + std::to_string(major) + ": " +
                                described(seen, *candidate));
-    const FileOwner* owner = find_owner(seen.snapshot, candidate->path);
-    const std::string& place = candidate->package.empty() ? candidate->path : candidate->package;
-    files.push_back(owner != nullptr ? package_phrase(*owner) : escape_foreign(place));
+    files.push_back(origin_phrase(*candidate));
   }
   for (const auto& [major, path] : reachable) {
     finding.evidence.push_back("Reachable, not mapped: CUDA " + std::to_string(major) + " at " +
-                               escape_foreign(path));
+                               with_real_path(seen.snapshot, path));
     files.push_back(escape_foreign(path));
   }
   if (frontend) {
@@ -297,23 +332,13 @@ std::vector<Finding> judge_majors(const Observations& seen) {
   finding.fixes.push_back(severity == Severity::info
                               ? "None needed while nothing asks for CUDA " +
                                     std::to_string(reachable.begin()->first)
-                              : "Keep one CUDA major: one of " + join(files, ", "));
+                              : "Let the process load only one of " + listed(files, "and"));
   if (refusing != nullptr) {
     finding.fixes.emplace_back(
         "Or cuDNN front end 1.25.0 or later, CUDNN_FRONTEND_CUDART_LIB_NAME naming one runtime");
     finding.fixes.emplace_back("Restart all ranks");
   }
   return {std::move(finding)};
-}
-
-/// Rows of a consumer, or of all scanning ones, that count in full.
-Rows counting_rows(const Observations& seen, std::string_view consumer) {
-  Rows out;
-  for (const Selection* row : scanning_rows(seen)) {
-    if (!counts_in_full(*row)) continue;
-    if (consumer.empty() || row->consumer == consumer) out.push_back(row);
-  }
-  return out;
 }
 
 Finding ineffective(Severity severity, std::string_view variable, std::string_view why,

@@ -167,10 +167,10 @@ std::vector<Finding> judge_order(const Observations& seen, const Rows& rows) {
   const std::string releases = helpful_releases(seen, leading, is_stable);
   if (!releases.empty()) finding.fixes.push_back((look_alike ? "Or " : "") + releases);
   for (const Candidate* runtime : distinct_runtimes(seen.snapshot, seen.candidates)) {
-    keep.push_back(escape_foreign(runtime->path));
+    keep.push_back(origin_phrase(*runtime));
   }
   if (keep.size() > 1) {
-    finding.fixes.push_back("Keep one of these out of the process: " + join(keep, ", "));
+    finding.fixes.push_back("Let the process load only one of " + listed(keep, "and"));
   }
   if (finding.fixes.empty()) {
     finding.fixes.emplace_back("Move what only bears the name, or upgrade the consumer");
@@ -231,7 +231,7 @@ std::vector<Finding> judge_missed(const Observations& seen, const Rows& rows) {
   const LoadedObject& object = seen.snapshot.objects[*genuine.object];
   const std::string releases = helpful_releases(seen, leading, takes_a_runtime);
   if (object.state == FileState::deleted || object.state == FileState::replaced) {
-    finding.fixes.emplace_back("Restart all ranks: the file of the loaded runtime is gone");
+    append(finding.fixes, lost_file_remedies(seen, *genuine.object));
   }
   if (object.state == FileState::memory) {
     finding.fixes.emplace_back("Load the runtime from a file, not from memory");

@@ -2,6 +2,9 @@
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "cudart_doctor/sys/output_file.hpp"
 
 namespace cudart_doctor {
 
@@ -15,5 +18,11 @@ void start_log(const std::string& level) {
 void log_error(std::string_view message) { spdlog::error("{}", message); }
 
 void log_info(std::string_view message) { spdlog::info("{}", message); }
+
+void tell(std::string_view message) {
+  const std::string line = "cudart-doctor: " + std::string(message) + "\n";
+  // Nothing can be done where stderr is closed.
+  (void)write_all(STDERR_FILENO, line);
+}
 
 }  // namespace cudart_doctor

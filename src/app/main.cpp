@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -9,6 +10,7 @@
 
 #include "cudart_doctor/app/log.hpp"
 #include "cudart_doctor/app/run.hpp"
+#include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/probe/protocol.hpp"
 #include "cudart_doctor/probe/runner.hpp"
 #include "cudart_doctor/render/render.hpp"
@@ -29,6 +31,17 @@ bool colour_by_itself() {
   return ::isatty(STDOUT_FILENO) == 1 && !dumb && !is_set("NO_COLOR");
 }
 
+/// Of the terminal that stdout is: COLUMNS where the user set it, else what the terminal says; 0
+/// for a file or a pipe, whose reader is not known.
+std::size_t terminal_columns() {
+  if (::isatty(STDOUT_FILENO) != 1) return 0;
+  if (const char* const set = std::getenv("COLUMNS"); set != nullptr) {
+    if (const auto columns = cudart_doctor::parse_unsigned(set, 10)) return *columns;
+  }
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 /// Descriptors 0 to 2 that the caller closed are taken, or the next file opened would get such a
 /// number and be written to. Opened for reading only: a write to stdout still fails.
 void take_standard_descriptors() {
@@ -46,7 +59,8 @@ int print(const cudart_doctor::Immediate& immediate) {
                                    cudart_doctor::render_error_json(error, immediate.exit_code));
   }
   const int fd = immediate.to_stderr ? STDERR_FILENO : STDOUT_FILENO;
-  const auto written = cudart_doctor::write_all(fd, immediate.text);
+  const std::string name = immediate.to_stderr ? "cudart-doctor: " : "";
+  const auto written = cudart_doctor::write_all(fd, name + immediate.text);
   return written || immediate.exit_code != 0 ? immediate.exit_code : 2;
 }
 
@@ -76,5 +90,7 @@ int main(int argc, char** argv) {
                                 },
                             .complain = &log_error,
                             .note = &log_info,
+                            .tell = &tell,
+                            .terminal_columns = terminal_columns(),
                             .colour_by_itself = colour_by_itself()});
 }

@@ -11,6 +11,7 @@
 #include "cudart_doctor/analyze/policy.hpp"
 #include "cudart_doctor/app/exit_code.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/render/render.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -32,6 +33,7 @@ Examples:
   cudart-doctor --probe require         preflight: kernels and CUDA IPC must work
   cudart-doctor snapshot --pid 4121 --dir snap
   cudart-doctor --from snap             the same report, on any machine
+  cudart-doctor --from snap --explain-selection    how the choice is made
   cudart-doctor explain - < server.log  from an error text to its cause
 
 It reads /proc and files; it never stops, traces or writes to the process. A
@@ -42,6 +44,10 @@ std::string check_policy(const std::string& id) {
   return find_policy(id) != nullptr
              ? std::string()
              : "unknown policy '" + id + "'; `cudart-doctor policies` lists them";
+}
+
+std::string check_explained(const std::string& id) {
+  return id.empty() || id == kEveryRule ? std::string() : check_policy(id);
 }
 
 struct NamedValue {
@@ -114,6 +120,15 @@ void add_report(CLI::App& app, Options& options) {
                           {"error", int(Severity::error)},
                           {"critical", int(Severity::critical)}}))
       ->type_name("info|warning|error|critical");
+  app.add_option_function<std::string>(
+         "--explain-selection",
+         [&options](const std::string& rule) {
+           options.explain_selection = rule.empty() ? std::string(kHeadlineRule) : rule;
+         },
+         "Every step of a rule: the headline's, ID, or all")
+      ->check(CLI::Validator(check_explained, ""))
+      ->expected(0, 1)
+      ->type_name("[ID]");
   app.add_flag_callback(
       "--deep", [&options] { options.depth = ScanDepth::deep; },
       "Search every mapped library for a static runtime");
@@ -187,6 +202,33 @@ void add_running(CLI::App& app, Options& options) {
       "Print the JSON Schema of the JSON report and exit");
 }
 
+/// The first of `names` that the command line gives; "" where it gives none.
+std::string first_given(const CLI::App& app, std::initializer_list<const char*> names) {
+  for (const char* const name : names) {
+    if (app.count(name) != 0) return name;
+  }
+  return {};
+}
+
+/// Options that steer a look at a process say nothing where none is looked at.
+std::string check_no_look(const CLI::App& app, const Options& options) {
+  if (options.command == Command::policies) {
+    const std::string given =
+        first_given(app, {"--pid", "--port", "--from", "--load", "--python", "--peer", "--devices",
+                          "--policy", "--explain-selection"});
+    if (!given.empty())
+      return "policies: " + given + " has no meaning here, no process is looked at";
+  }
+  if (!options.from.empty()) {
+    const std::string given = first_given(app, {"--python", "--deep", "--devices", "--pairs",
+                                                "--probe-anyway", "--probe-lookalikes"});
+    if (!given.empty()) {
+      return given + ": a replay looks at nothing but the snapshot; give it to `snapshot`";
+    }
+  }
+  return {};
+}
+
 /// What goes together only with some commands; empty where the command line is sound.
 std::string check_together(const Options& options) {
   if (options.command == Command::snapshot && !options.from.empty()) {
@@ -194,6 +236,12 @@ std::string check_together(const Options& options) {
   }
   if (options.command == Command::explain && !options.subject && options.names_target()) {
     return "explain: name a finding, a code, or - to say what is looked for in the process";
+  }
+  if (!options.explain_selection.empty() && options.command != Command::inspect) {
+    return "--explain-selection: a part of the report, not of this command";
+  }
+  if (!options.explain_selection.empty() && options.format != Format::text) {
+    return "--explain-selection: the JSON report has every rule's steps (selections[].steps)";
   }
   if (!options.peers.empty() && !options.pid && !options.port) {
     return "--peer: name the process that it shares memory with: --pid or --port";
@@ -262,7 +310,8 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
     // A question about a text is no reason to use a card unasked.
     if (options.probe.mode == ProbeMode::automatic) options.probe.mode = ProbeMode::off;
   }
-  const std::string slip = check_together(options);
+  std::string slip = check_no_look(app, options);
+  if (slip.empty()) slip = check_together(options);
   if (!slip.empty()) return Immediate{slip + "\n", true, kExitUsage, options.format};
   return options;
 }

@@ -71,7 +71,13 @@ JudgeOptions judging(const Options& options) {
 }
 
 TextOptions text_options(const Options& options, const World& world) {
-  return {.color = colour(options, world) ? Color::on : Color::off, .verbose = options.verbose};
+  // 80 unless the terminal is narrower: longer lines are no easier to read.
+  const bool to_terminal = world.terminal_columns != 0 && options.output == "-";
+  return {.color = colour(options, world) ? Color::on : Color::off,
+          .verbose = options.verbose,
+          .columns = to_terminal ? std::clamp(world.terminal_columns, kFewestColumns, kMostColumns)
+                                 : kMostColumns,
+          .explain_selection = options.explain_selection};
 }
 
 /// What is made of an identified report; the last step of a command.
@@ -137,6 +143,15 @@ WorkResult replayed(const Options& options, const Finish& finish) {
   return finish(identify(std::move(*snapshot), judging(options)));
 }
 
+/// What `snapshot` says of its work.
+std::string kept_text(const Snapshot& snapshot, const std::string& directory) {
+  const std::string folder = escape_foreign(directory);
+  const std::string what = snapshot.environment_only
+                               ? "this environment"
+                               : "pid " + std::to_string(snapshot.process.pid);
+  return "kept " + what + " in " + folder + "; its report: cudart-doctor --from " + folder;
+}
+
 /// What one attempt has to respect.
 struct Attempt {
   Clock::time_point end;              ///< Of the whole inspection.
@@ -177,8 +192,10 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
                       .progress = [&progress](std::string_view what) { progress.set(what, {}); }});
   if (options.command == Command::snapshot) {
     progress.set("write the snapshot", options.directory);
+    const std::string kept = kept_text(report.snapshot, options.directory);
     const auto written = write_bundle(redacted(std::move(report.snapshot)), options.directory);
-    return written ? WorkResult{} : failed(options, written.error());
+    return written ? WorkResult{.output = {}, .message = kept, .code = kExitOk}
+                   : failed(options, written.error());
   }
   progress.set("judge", {});
   return attempt.finish(std::move(report));
@@ -243,7 +260,10 @@ WorkResult result_of(const Options& options, const World& world) {
 
 int run(const Options& options, const World& world) {
   const WorkResult result = result_of(options, world);
-  if (!result.message.empty()) world.complain(result.message);
+  if (!result.message.empty()) {
+    const bool is_news = options.command == Command::snapshot && result.code == kExitOk;
+    (is_news ? world.tell : world.complain)(result.message);
+  }
   if (result.output.empty()) return result.code;
   const auto written = world.write_output(options.output, result.output);
   if (written) return result.code;

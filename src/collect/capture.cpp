@@ -1,5 +1,7 @@
 #include "cudart_doctor/collect/capture.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <ctime>
 #include <optional>
@@ -193,6 +195,11 @@ Result<void> read_live_facts(const CaptureContext& context, Snapshot& snapshot) 
   return {};
 }
 
+Error explained(Error error, const ProcessFacts& process) {
+  if (error.kind != ErrorKind::permission) return error;
+  return refused(std::move(error), process, ::geteuid());
+}
+
 }  // namespace
 
 Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRules& rules) {
@@ -208,7 +215,7 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   add_own_facts(snapshot.process);
 
   auto files = open_files(*root, *process, snapshot.process);
-  if (!files) return tl::unexpected(files.error());
+  if (!files) return tl::unexpected(explained(files.error(), snapshot.process));
   if (!files->note().empty()) snapshot.capture.notes.push_back(files->note());
   const CaptureContext context{options, rules, *process, *files, options.progress};
   if (const std::string exe = process->shown("exe"); !context.is_skipped(exe)) {
@@ -220,7 +227,7 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   snapshot.host = read_host(*root, context, snapshot.process);
   auto still_there = check_still_there(*root, snapshot.process);
   if (!still_there) return tl::unexpected(still_there.error());
-  if (!live) return tl::unexpected(live.error());
+  if (!live) return tl::unexpected(explained(live.error(), snapshot.process));
   if (snapshot.maps.rows.empty()) {
     return fail(ErrorKind::not_found, "PID " + std::to_string(options.pid) +
                                           " maps nothing: it is a kernel thread or is ending");

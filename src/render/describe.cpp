@@ -35,6 +35,7 @@ std::string nothing_found_sentence(const Report& report) {
   return "No finding; which runtime would be taken is not decided by any rule here.";
 }
 
+/// "takes A, libcudart 12.8: it opens and has every function that is asked for"
 std::string answer_phrase(const Report& report, const Selection& selection) {
   const auto index = candidate_of(report, selection);
   if (!index) {
@@ -43,10 +44,13 @@ std::string answer_phrase(const Report& report, const Selection& selection) {
                : std::string("takes no runtime");
   }
   const Candidate& candidate = report.candidates[*index];
-  std::string out = "takes " + candidate_refs(report)[*index] + ": " + candidate_phrase(candidate);
+  const std::string out =
+      "takes " + candidate_refs(report)[*index] + ", " + candidate_phrase(candidate);
   switch (result_of(selection)) {
-    case AnswerResult::ok: return out + ", complete";
-    case AnswerResult::unproven: return out + ", not proven complete";
+    case AnswerResult::ok:
+      return out + (selection.bound == 0 ? ": it opens"
+                                         : ": it opens and has every function that is asked for");
+    case AnswerResult::unproven: return out + "; whether it is complete could not be seen";
     case AnswerResult::fails: return out + ", and fails";
     case AnswerResult::nothing: return out;
   }
@@ -83,6 +87,40 @@ std::optional<std::size_t> candidate_of(const Report& report, const Selection& s
   const auto found = std::find_if(report.candidates.begin(), report.candidates.end(), matches);
   if (found == report.candidates.end()) return std::nullopt;
   return static_cast<std::size_t>(found - report.candidates.begin());
+}
+
+std::optional<std::int64_t> inner_pid(const ProcessFacts& process) {
+  if (process.ns_pids.empty()) return std::nullopt;
+  return process.ns_pids.back();
+}
+
+ProcessGpus gpus_of(const Snapshot& snapshot) {
+  ProcessGpus gpus;
+  const auto add = [&](const std::string& uuid) {
+    const bool known = std::find(gpus.uuids.begin(), gpus.uuids.end(), uuid) != gpus.uuids.end();
+    if (!uuid.empty() && !known) gpus.uuids.push_back(uuid);
+  };
+  const std::int64_t pid = snapshot.process.pid;
+  for (const CardUse& card : snapshot.probe.gate.cards) {
+    if (std::find(card.users.begin(), card.users.end(), pid) != card.users.end()) add(card.uuid);
+  }
+  gpus.from = "in use by it";
+  if (!gpus.uuids.empty()) return gpus;
+  for (const ProbeDevice& device : snapshot.probe.devices) add(device.uuid);
+  gpus.from = "visible to it";
+  if (!gpus.uuids.empty()) return gpus;
+  const Environment* environment = snapshot.environment.get();
+  const std::string* visible =
+      environment == nullptr ? nullptr : environment->find("CUDA_VISIBLE_DEVICES");
+  if (visible != nullptr) {
+    // Numbers tell which only together with the driver's order.
+    for (const std::string_view part : split(*visible, ',')) {
+      const std::string_view name = trim(part);
+      if (name.starts_with("GPU-") || name.starts_with("MIG-")) add(std::string(name));
+    }
+  }
+  gpus.from = gpus.uuids.empty() ? std::string_view() : std::string_view("CUDA_VISIBLE_DEVICES");
+  return gpus;
 }
 
 std::string process_title(const ProcessFacts& process) {
@@ -163,7 +201,11 @@ std::string headline_sentence(const Report& report) {
   if (selection->current && consumer != nullptr && consumer->vintage != selection->policy) {
     who = printable(consumer->name) + "'s current rule";
   }
-  if (!report.headline_note.empty()) who += " (" + printable(report.headline_note) + ")";
+  // A consumer that is there speaks for itself; what is assumed must be said.
+  const bool told = selection->presence == Presence::present &&
+                    who.find(' ') != std::string::npos && consumer != nullptr &&
+                    consumer->vintage == selection->policy;
+  if (!told && !report.headline_note.empty()) who += " (" + printable(report.headline_note) + ")";
   return who + " " + answer_phrase(report, *selection) + ".";
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cudart_doctor/model/report.hpp"
@@ -20,6 +21,17 @@ const LoadedObject* object_of(const Report& report, std::optional<std::size_t> i
 
 /// The candidate that a rule's answer ends at.
 std::optional<std::size_t> candidate_of(const Report& report, const Selection& selection);
+
+/// The PID that the process has in its own PID namespace; nothing where it was not read.
+std::optional<std::int64_t> inner_pid(const ProcessFacts& process);
+
+/// The GPUs of the process, as far as they were seen.
+struct ProcessGpus {
+  std::vector<std::string> uuids;  ///< "GPU-cc1d84a2-...", as bytes.
+  /// How they are known: "in use by it", "visible to it", "CUDA_VISIBLE_DEVICES"; "": not known.
+  std::string_view from;
+};
+ProcessGpus gpus_of(const Snapshot& snapshot);
 
 /// The command line in short, printable and without secrets; the short name where it is unknown.
 std::string process_title(const ProcessFacts& process);

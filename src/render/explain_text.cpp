@@ -98,17 +98,18 @@ std::string_view first_sentence(std::string_view text) {
 
 void write_page(TextWriter& writer, const FindingsPage& /*page*/, const Report* /*report*/) {
   for (const CatalogueEntry& entry : catalogue()) {
-    writer.line(std::string(entry.id) + "  " + pad(entry.slug, kSlugColumns) + "  " +
-                severity_words(entry.severities));
+    writer.entry(
+        {.before = std::string(entry.id) + "  " + pad(entry.slug, kSlugColumns) + "  ", .hang = 6},
+        severity_words(entry.severities));
     writer.entry({.before = std::string(6, ' '), .hang = 6}, first_sentence(entry.meaning));
   }
   writer.blank();
-  writer.line("More: cudart-doctor explain ID; of an error text: cudart-doctor explain -");
+  writer.title("More: cudart-doctor explain ID; of an error text: cudart-doctor explain -");
 }
 
 void write_page(TextWriter& writer, const FindingPage& page, const Report* report) {
   const CatalogueEntry& entry = *page.entry;
-  writer.line(std::string(entry.id) + " " + std::string(entry.slug));
+  writer.title(std::string(entry.id) + " " + std::string(entry.slug));
   writer.labelled("RAISED", entry.when);
   writer.labelled("EFFECT", entry.meaning);
   writer.labelled("SEVERITY", entry.severities);
@@ -192,9 +193,9 @@ void write_page(TextWriter& writer, const LogPage& page, const Report* report) {
   const LogAnswer& answer = page.answer;
   const std::string where = " in " + count_of(answer.lines, "line");
   if (answer.symptoms.empty()) {
-    writer.line("no known symptom" + where);
+    writer.title("no known symptom" + where);
   } else {
-    writer.line(count_of(answer.symptoms.size(), "known symptom") + where);
+    writer.title(count_of(answer.symptoms.size(), "known symptom") + where);
   }
   write_target(writer, report);
   if (page.cut) {

@@ -16,6 +16,17 @@ void put_id(Json& object, const std::string& key, const std::optional<std::uint3
   }
 }
 
+void put_gpus(Json& object, const Snapshot& snapshot) {
+  const ProcessGpus gpus = gpus_of(snapshot);
+  if (gpus.uuids.empty()) {
+    put_unknown(object, "gpus", "no card was asked for its UUID, and no variable names one");
+    object["gpus_from"] = nullptr;
+    return;
+  }
+  put_known(object, "gpus", json_bytes_list(gpus.uuids));
+  object["gpus_from"] = gpus.from;
+}
+
 Json namespace_list(const ProcessFacts& process) {
   Json list = Json::array();
   for (const auto& [name, inode] : process.namespaces) {
@@ -70,6 +81,12 @@ Json json_target(const Snapshot& snapshot) {
     put_unknown(out, "executable", process.executable.reason());
   }
   out["ns_pids"] = process.ns_pids;
+  if (const auto inner = inner_pid(process)) {
+    put_known(out, "inner_pid", *inner);
+  } else {
+    put_unknown(out, "inner_pid", "NSpid was not read");
+  }
+  put_gpus(out, snapshot);
   out["namespaces"] = namespace_list(process);
   out["threads"] = process.threads;
   put_text(out, "libc", process.libc, "no C library was seen");

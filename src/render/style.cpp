@@ -2,6 +2,7 @@
 #include "render/style.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "cudart_doctor/base/text.hpp"
 
@@ -9,10 +10,9 @@ namespace cudart_doctor {
 namespace {
 
 constexpr std::string_view kDots = "...";
-constexpr std::size_t kNarrowest = 12;    // A line is never asked to hold less than this.
 constexpr std::size_t kTellingPath = 44;  // Columns in which a shortened path still tells.
 
-/// What must not be cut: one code point, or one escape such as \xff or \u{202e}.
+/// What must not be cut: a code point with the marks on it, or one escape such as \xff, \u{202e}.
 struct Unit {
   std::string_view bytes;
   std::size_t width = 0;
@@ -46,14 +46,50 @@ std::uint32_t code_point(std::string_view bytes) {
   return code;
 }
 
-/// The blocks that terminals draw two columns wide (Unicode's East Asian Width W and F, coarsely).
-bool is_wide(std::uint32_t code) {
-  if (code < 0x1100) return false;
-  return code <= 0x115F || (code >= 0x2E80 && code <= 0xA4CF && code != 0x303F) ||
-         (code >= 0xAC00 && code <= 0xD7A3) || (code >= 0xF900 && code <= 0xFAFF) ||
-         (code >= 0xFE30 && code <= 0xFE6F) || (code >= 0xFF00 && code <= 0xFF60) ||
-         (code >= 0xFFE0 && code <= 0xFFE6) || (code >= 0x1F300 && code <= 0x1FAFF) ||
-         (code >= 0x20000 && code <= 0x3FFFD);
+/// Code points from `first` to `last`.
+struct Range {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+};
+
+// Drawn two columns wide (East Asian Width W and F), whole blocks where that takes in only code
+// points that are not assigned. Too wide is harmless: a line then ends early.
+constexpr std::array<Range, 29> kWide{{
+    {0x1100, 0x115F},   {0x231A, 0x231B},   {0x2329, 0x232A},   {0x23E9, 0x23F3},
+    {0x25FD, 0x25FE},   {0x2614, 0x2615},   {0x2630, 0x2637},   {0x2648, 0x2653},
+    {0x267F, 0x2693},   {0x26A1, 0x26FD},   {0x2705, 0x2705},   {0x270A, 0x270B},
+    {0x2728, 0x2757},   {0x2795, 0x2797},   {0x27B0, 0x27BF},   {0x2B1B, 0x2B1C},
+    {0x2B50, 0x2B55},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},   {0xA960, 0xA97F},
+    {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},   {0xFE10, 0xFE6F},   {0xFF01, 0xFF60},
+    {0xFFE0, 0xFFE6},   {0x16FE0, 0x1B2FF}, {0x1D300, 0x1D376}, {0x1F004, 0x1FAFF},
+    {0x20000, 0x3FFFD},
+}};
+
+// Drawn over the character before (combining marks, variation selectors). Only blocks of nothing
+// else: a mark that is missing here counts as one column, which is harmless again.
+constexpr std::array<Range, 8> kCombining{{
+    {0x0300, 0x036F},
+    {0x0483, 0x0489},
+    {0x0591, 0x05BD},
+    {0x064B, 0x065F},
+    {0x1AB0, 0x1ABE},
+    {0x1DC0, 0x1DFF},
+    {0x20D0, 0x20F0},
+    {0xFE00, 0xFE0F},
+}};
+
+template <std::size_t kCount>
+bool is_in(const std::array<Range, kCount>& ranges, std::uint32_t code) {
+  return std::any_of(ranges.begin(), ranges.end(), [code](const Range& range) {
+    return code >= range.first && code <= range.last;
+  });
+}
+
+std::size_t columns_of(std::uint32_t code) {
+  constexpr std::uint32_t kFirstSpecial = 0x300;
+  if (code < kFirstSpecial) return 1;
+  if (is_in(kCombining, code)) return 0;
+  return is_in(kWide, code) ? 2 : 1;
 }
 
 Unit front_unit(std::string_view text) {
@@ -62,14 +98,21 @@ Unit front_unit(std::string_view text) {
     return {text.substr(0, size), size};
   }
   const std::string_view bytes = text.substr(0, utf8_size(text[0]));
-  return {bytes, is_wide(code_point(bytes)) ? std::size_t{2} : std::size_t{1}};
+  return {bytes, columns_of(code_point(bytes))};
 }
 
 std::vector<Unit> units_of(std::string_view text) {
   std::vector<Unit> units;
   while (!text.empty()) {
-    units.push_back(front_unit(text));
-    text.remove_prefix(units.back().bytes.size());
+    const Unit unit = front_unit(text);
+    text.remove_prefix(unit.bytes.size());
+    if (unit.width == 0 && !units.empty()) {
+      // A mark stays with what it stands on; the bytes are adjacent.
+      Unit& base = units.back();
+      base.bytes = {base.bytes.data(), base.bytes.size() + unit.bytes.size()};
+    } else {
+      units.push_back(unit);
+    }
   }
   return units;
 }

@@ -1,5 +1,6 @@
-// Widths, wrapping and colour for an 80-column terminal. All of it works on printable text (the
-// output of escape_foreign or printable), so that an escape such as \x1b is one unit.
+// Widths, wrapping and colour for a terminal, of 80 columns where nothing else is told. All of it
+// works on printable text (the output of escape_foreign or printable), so that an escape such as
+// \x1b is one unit.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +13,15 @@
 
 namespace cudart_doctor {
 
-inline constexpr std::size_t kColumns = 80;
+inline constexpr std::size_t kColumns = kMostColumns;
+/// A line is never asked to hold less than this.
+inline constexpr std::size_t kNarrowest = 12;
 
 /// A sentence of the model made safe once more. Sentences embed foreign text already escaped, so
 /// their backslashes stay single; anything that would steer a terminal is still escaped.
 std::string printable(std::string_view sentence);
 
-/// Columns that `text` takes: East Asian wide characters count two.
+/// Columns that `text` takes: East Asian wide characters count two, combining marks none.
 std::size_t display_width(std::string_view text);
 
 /// `text` when it fits into `width` columns, else its begin with "..." at the end.

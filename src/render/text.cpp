@@ -1,5 +1,5 @@
-// The head of the text report: the answer, what it means, whose it is, what to do; then the rest
-// in the order in which an operator asks.
+// The text report: the answer, what it means, whose it is, what to do; then the rest in the order
+// in which an operator asks. On one screen, unless more was asked for.
 #include "cudart_doctor/base/text.hpp"
 
 #include <algorithm>
@@ -12,9 +12,25 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr std::size_t kMaxHost = 24;     // Columns of the host name in the first line.
-constexpr std::size_t kMaxEvidence = 2;  // Facts of the headline's finding, unless verbose.
-constexpr std::size_t kMaxFurther = 5;   // Further findings, unless verbose.
+constexpr std::size_t kScreen = 40;  // Lines that a report should not exceed, unless verbose.
+
+// From everything that is worth a line to what an answer cannot do without.
+constexpr std::array<Room, 4> kRooms{{
+    {},
+    {.evidence = 2, .further = 4, .installed = 2, .companions = 2, .unknown_rules = 2},
+    {.evidence = 1,
+     .further = 3,
+     .installed = 1,
+     .companions = 2,
+     .unknown_rules = 1,
+     .reason_lines = 2},
+    {.evidence = 1,
+     .further = 2,
+     .installed = 1,
+     .companions = 1,
+     .unknown_rules = 0,
+     .reason_lines = 1},
+}};
 
 std::string_view owner_text(Owner owner) {
   switch (owner) {
@@ -23,32 +39,6 @@ std::string_view owner_text(Owner owner) {
     case Owner::user: return "launch settings, not node: do not drain";
   }
   return {};
-}
-
-void write_first_line(TextWriter& writer, const Report& report, Color color) {
-  std::string word = "OK";
-  Tone tone = Tone::good;
-  std::string after;
-  if (report.verdict.exit_code == 3) {
-    word = "UNDECIDED";
-    tone = Tone::notice;
-  } else if (leads_with_finding(report)) {
-    const Finding& finding = report.findings.front();
-    word = severity_word(finding.severity);
-    tone = tone_of(finding.severity);
-    after = " " + printable(finding.id);
-  }
-  const std::string& host = report.snapshot.host.name;
-  const std::string node =
-      host.empty() ? "" : "  node " + cut_middle(escape_foreign(host), kMaxHost);
-  std::string who = "environment only: no program was started";
-  if (!report.snapshot.environment_only) {
-    who = "pid " + std::to_string(report.snapshot.process.pid) + " " +
-          process_title(report.snapshot.process);
-  }
-  const std::size_t used = word.size() + display_width(after) + 2 + display_width(node);
-  who = cut_end(trim(who), kColumns > used ? kColumns - used : 0);
-  writer.line(paint(word, tone, color) + after + "  " + who + node);
 }
 
 void write_numbered(TextWriter& writer, std::string_view label,
@@ -63,7 +53,7 @@ void write_numbered(TextWriter& writer, std::string_view label,
 
 void write_list(TextWriter& writer, std::string_view label, const std::vector<std::string>& items,
                 std::size_t max_items) {
-  const std::size_t shown = writer.verbose() ? items.size() : std::min(max_items, items.size());
+  const std::size_t shown = writer.shown(items.size(), std::min(max_items, items.size()));
   for (std::size_t i = 0; i < shown; ++i) {
     writer.labelled(i == 0 ? label : "", printable(items[i]), 3);
   }
@@ -75,12 +65,26 @@ void write_list(TextWriter& writer, std::string_view label, const std::vector<st
 void write_main_finding(TextWriter& writer, const Finding& finding) {
   if (!finding.effect.empty()) writer.labelled("EFFECT", printable(finding.effect));
   writer.labelled("OWNER", owner_text(finding.owner));
-  write_list(writer, "SEEN", finding.evidence, kMaxEvidence);
+  write_list(writer, "SEEN", finding.evidence, writer.room().evidence);
   write_numbered(writer, "FIX", finding.fixes);
   write_list(writer, "NO HELP", finding.no_help, finding.no_help.size());
 }
 
-void write_short_finding(TextWriter& writer, const Finding& finding) {
+/// The finding whose remedy this is too, where it stands further up; nullptr: none.
+const Finding* told_before(const Report& report, std::size_t index) {
+  const std::vector<std::string>& fixes = report.findings[index].fixes;
+  if (fixes.empty()) return nullptr;
+  for (std::size_t i = 0; i < index; ++i) {
+    const std::vector<std::string>& others = report.findings[i].fixes;
+    if (std::find(others.begin(), others.end(), fixes.front()) != others.end()) {
+      return &report.findings[i];
+    }
+  }
+  return nullptr;
+}
+
+void write_short_finding(TextWriter& writer, const Report& report, std::size_t index) {
+  const Finding& finding = report.findings[index];
   const Lead lead{.before = " ",
                   .word = severity_word(finding.severity),
                   .tone = tone_of(finding.severity),
@@ -90,10 +94,15 @@ void write_short_finding(TextWriter& writer, const Finding& finding) {
     if (!finding.effect.empty()) writer.labelled("", "effect: " + printable(finding.effect));
     for (const auto& fact : finding.evidence) writer.labelled("", "seen: " + printable(fact));
   }
-  const std::size_t fixes = writer.verbose() ? finding.fixes.size() : 1;
+  const Lead fix{.before = std::string(kTextColumn, ' ') + "FIX ", .hang = kTextColumn + 4};
+  const Finding* const before = told_before(report, index);
+  if (before != nullptr && !writer.verbose()) {
+    writer.entry(fix, "as for " + printable(before->id));
+    return;
+  }
+  const std::size_t fixes = writer.shown(finding.fixes.size(), 1);
   for (std::size_t i = 0; i < std::min(fixes, finding.fixes.size()); ++i) {
-    writer.entry({.before = std::string(kTextColumn, ' ') + "FIX ", .hang = kTextColumn + 4},
-                 printable(finding.fixes[i]), 3);
+    writer.entry(fix, printable(finding.fixes[i]), 3);
   }
 }
 
@@ -101,12 +110,24 @@ void write_further_findings(TextWriter& writer, const Report& report) {
   const std::size_t first = leads_with_finding(report) ? 1 : 0;
   const std::size_t count = report.findings.size();
   if (first >= count) return;
-  writer.line(first == 0 ? "FINDINGS" : "ALSO");
-  const std::size_t end = writer.verbose() ? count : std::min(count, first + kMaxFurther);
-  for (std::size_t i = first; i < end; ++i) write_short_finding(writer, report.findings[i]);
+  writer.title(first == 0 ? "FINDINGS" : "ALSO");
+  const std::size_t end = writer.shown(count, std::min(count, first + writer.room().further));
+  for (std::size_t i = first; i < end; ++i) write_short_finding(writer, report, i);
   if (end < count) {
     writer.entry({.before = " ", .hang = 1}, count_of(count - end, "more finding") + " with -v");
   }
+}
+
+/// The next command to type.
+void write_more(TextWriter& writer, const Report& report) {
+  std::string text;
+  if (leads_with_finding(report)) {
+    text = "cudart-doctor explain " + printable(report.findings.front().id);
+  }
+  if (!writer.verbose()) {
+    text += std::string(text.empty() ? "" : "; ") + "add -v, or --explain-selection";
+  }
+  if (!text.empty()) writer.labelled("MORE", text);
 }
 
 std::string exit_reason(const Report& report) {
@@ -132,16 +153,9 @@ std::string exit_reason(const Report& report) {
          " at or above --fail-on " + std::string(name_of(report.verdict.fail_on));
 }
 
-}  // namespace
-
-std::string render_text(const Report& report, const TextOptions& options) {
-  TextWriter writer(options);
-  write_first_line(writer, report, options.color);
-  writer.entry({.hang = 0}, headline_sentence(report));
-  // "OK" says what was found; that nothing was run must not be missed.
-  if (report.snapshot.probe.decision == ProbeDecision::refused) {
-    writer.entry({.hang = 0}, "Not tested on a GPU: see PROBE below.");
-  }
+std::string written(const Report& report, const TextOptions& options, const Room& room) {
+  TextWriter writer(options, room);
+  write_head(writer, report);
   if (leads_with_finding(report)) write_main_finding(writer, report.findings.front());
   write_list(writer, "LOADED", report.snapshot.self_notes, 3);
   writer.blank();
@@ -149,12 +163,26 @@ std::string render_text(const Report& report, const TextOptions& options) {
   write_runtimes(writer, report);
   write_companions(writer, report);
   write_answers(writer, report);
+  write_selections(writer, report);
   write_probe(writer, report);
   write_peers(writer, report);
   write_unseen(writer, report);
   write_read(writer, report);
+  write_more(writer, report);
   writer.labelled("EXIT " + std::to_string(report.verdict.exit_code), exit_reason(report));
   return writer.take();
+}
+
+}  // namespace
+
+std::string render_text(const Report& report, const TextOptions& options) {
+  std::string text;
+  for (const Room& room : kRooms) {
+    text = written(report, options, room);
+    const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    if (options.verbose || lines <= kScreen) break;
+  }
+  return text;
 }
 
 }  // namespace cudart_doctor

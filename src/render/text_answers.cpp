@@ -10,10 +10,8 @@ namespace cudart_doctor {
 namespace {
 
 constexpr std::size_t kMaxTitle = 26;
-constexpr std::size_t kMaxUnknown = 4;  // Failing rules whose consumer may not even be here.
 
 struct Row {
-  const Selection* selection = nullptr;
   std::string title{};
   std::string where{};   ///< A runtime's letter, or a word.
   std::string result{};  ///< "ok", "FAIL", "?" or "-"
@@ -36,6 +34,22 @@ std::string where_of(const Report& report, const Selection& selection,
     case Outcome::not_applicable: break;
   }
   return "-";
+}
+
+/// "it is no CUDA runtime (shim)": that it opens and is complete does not make it one.
+std::string disguise(const Report& report, const Selection& selection) {
+  const auto index = candidate_of(report, selection);
+  if (!index) return {};
+  switch (report.candidates[*index].kind) {
+    case RuntimeKind::stub: return "but it is no CUDA runtime (stub)";
+    case RuntimeKind::shim: return "but it is no CUDA runtime (shim)";
+    case RuntimeKind::stand_in: return "but it is no CUDA runtime (stand-in)";
+    case RuntimeKind::not_a_runtime: return "but it is no CUDA runtime";
+    case RuntimeKind::genuine:
+    case RuntimeKind::static_copy:
+    case RuntimeKind::undetermined: break;
+  }
+  return {};
 }
 
 /// The letter of the runtime with this path, else the text in short.
@@ -69,7 +83,13 @@ std::string failure_text(const Selection& selection) {
     return "undefined symbol: " + escape_foreign(selection.missing.front()) +
            (more == 0 ? "" : " (and " + std::to_string(more) + " more)");
   }
-  if (!selection.error_text.empty()) return printable(selection.error_text);
+  if (!selection.error_text.empty()) {
+    // The loader's message begins with the path, which stands under RUNTIMES.
+    std::string_view error = selection.error_text;
+    const std::string path = escape_foreign(selection.chosen_text) + ": ";
+    if (error.starts_with(path)) error.remove_prefix(path.size());
+    return printable(error);
+  }
   if (!selection.open_note.empty()) return printable(selection.open_note);
   if (selection.open == OpenOutcome::fails) return "cannot be opened";
   return outcome_text(selection.outcome);
@@ -104,13 +124,18 @@ std::string order_mark(const Report& report, const Selection& selection,
 
 Row make_row(const Report& report, const Selection& selection,
              const std::vector<std::string>& refs) {
-  Row row{.selection = &selection,
-          .title = cut_end(selection_title(report, selection), kMaxTitle),
+  Row row{.title = cut_end(selection_title(report, selection), kMaxTitle),
           .where = where_of(report, selection, refs)};
   switch (result_of(selection)) {
     case AnswerResult::ok:
       row.result = "ok";
       row.tone = Tone::good;
+      if (const std::string what = disguise(report, selection); !what.empty()) {
+        row.result = "opens";
+        row.tone = Tone::notice;
+        row.why = ", " + what;
+        break;
+      }
       if (selection.open == OpenOutcome::new_object) row.why = ", but maps a second object";
       if (selection.open == OpenOutcome::loads) row.why = ", loaded anew from disk";
       if (row.where == "other") {
@@ -160,22 +185,6 @@ bool is_telling(const Report& report, const Selection& selection) {
   return headline != nullptr && candidate_of(report, selection) != candidate_of(report, *headline);
 }
 
-void write_steps(TextWriter& writer, const Selection& selection) {
-  const auto note = [&](std::string_view text) {
-    writer.entry({.before = "   ", .hang = 5}, text);
-  };
-  if (!selection.presence_note.empty()) note("presence: " + printable(selection.presence_note));
-  if (!selection.vintage.empty()) note("vintage: " + printable(selection.vintage));
-  if (!selection.source.empty()) note("source: " + printable(selection.source));
-  for (const Step& step : selection.steps) {
-    note(std::string(name_of(step.verdict)) + " " + escape_foreign(step.subject) + ": " +
-         printable(step.reason));
-  }
-  if (!selection.chosen_text.empty()) note("opens " + escape_foreign(selection.chosen_text));
-  if (!selection.open_note.empty()) note(printable(selection.open_note));
-  if (!selection.error_text.empty()) note("error: " + printable(selection.error_text));
-}
-
 /// Rules that are not shown, and whether one of them would fail if its consumer ran here.
 void write_hidden(TextWriter& writer, const std::vector<const Selection*>& hidden) {
   if (hidden.empty()) return;
@@ -184,7 +193,9 @@ void write_hidden(TextWriter& writer, const std::vector<const Selection*>& hidde
                     [](const Selection* selection) { return may_fail(*selection); }));
   std::string text = count_of(hidden.size(), "other rule") + " with -v";
   if (failing != 0) {
-    text += "; " + std::to_string(failing) + " would fail, if its consumer runs here";
+    text += failing == 1
+                ? "; 1 would fail if its consumer ran here"
+                : "; " + std::to_string(failing) + " would fail if their consumers ran here";
   }
   writer.entry({.before = " ", .hang = 3}, text);
 }
@@ -198,8 +209,8 @@ void write_answers(TextWriter& writer, const Report& report) {
   std::vector<const Selection*> hidden;
   std::size_t unknown = 0;
   for (const Selection& selection : report.selections) {
-    const bool told =
-        is_telling(report, selection) || (may_fail(selection) && ++unknown <= kMaxUnknown);
+    const bool told = is_telling(report, selection) ||
+                      (may_fail(selection) && ++unknown <= writer.room().unknown_rules);
     if (writer.verbose() || told) {
       rows.push_back(make_row(report, selection, refs));
     } else {
@@ -212,7 +223,7 @@ void write_answers(TextWriter& writer, const Report& report) {
     title_width = std::max(title_width, display_width(row.title));
     where_width = std::max(where_width, display_width(row.where));
   }
-  writer.line("WHO TAKES WHAT");
+  writer.title("WHO TAKES WHAT");
   for (const Row& row : rows) {
     const Lead lead{
         .before = " " + pad(row.title, title_width) + "  " + pad(row.where, where_width) + "  ",
@@ -220,8 +231,7 @@ void write_answers(TextWriter& writer, const Report& report) {
         .tone = row.tone,
         .after = row.why.starts_with(' ') ? " " : "",
         .hang = title_width + where_width + 5};
-    writer.entry(lead, trim(row.why), 3);
-    if (writer.verbose()) write_steps(writer, *row.selection);
+    writer.entry(lead, trim(row.why), writer.room().reason_lines);
   }
   write_hidden(writer, hidden);
 }

@@ -203,7 +203,8 @@ void write_peers(TextWriter& writer, const Report& report) {
               finding.id == "IP02" || finding.id == "IP03" || finding.id == "IP07";
           return of_peers && finding.severity >= Severity::warning;
         });
-    std::string text = "PID " + std::to_string(peer.pid) + " " + escape_foreign(peer.comm) + ": ";
+    std::string text = "PID " + std::to_string(peer.pid) +
+                       (peer.comm.empty() ? "" : " " + escape_foreign(peer.comm)) + ": ";
     if (objection) {
       text += "see the findings";
     } else if (was_compared(snapshot.process, peer)) {

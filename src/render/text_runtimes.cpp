@@ -13,8 +13,7 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr std::size_t kMaxInstalled = 4;  // Files on disk that are not mapped, unless verbose.
-constexpr std::size_t kMaxNames = 3;      // Missing names, holders of static copies.
+constexpr std::size_t kMaxNames = 3;  // Missing names, holders of static copies.
 
 struct Tag {
   std::string_view word;
@@ -139,7 +138,7 @@ void write_candidate(TextWriter& writer, const Report& report, std::size_t index
   if (!writer.verbose()) return;
   if (object != nullptr) {
     for (const auto& path : object->paths) {
-      if (path != candidate.path) writer.line("         also " + escape_foreign(path));
+      if (path != candidate.path) writer.labelled("", "also " + escape_foreign(path));
     }
   }
   if (candidate.build_id) writer.labelled("", "build-id " + escape_foreign(*candidate.build_id));
@@ -227,6 +226,28 @@ std::string companion_text(const Companion& companion) {
   return out;
 }
 
+/// The driver that only the probe's children loaded: the process has none mapped, or another one.
+void add_probed_driver(std::vector<std::string>& lines, const Report& report) {
+  const auto& driver = report.snapshot.probe.driver;
+  if (!driver || driver->path.empty()) return;
+  const bool listed = std::any_of(
+      report.companions.begin(), report.companions.end(), [&](const Companion& companion) {
+        const LoadedObject* object = object_of(report, companion.object);
+        const bool same_file =
+            object != nullptr && driver->key.is_file() && object->key == driver->key;
+        return companion.path == driver->path || same_file;
+      });
+  if (listed) return;
+  constexpr int kMajor = 1000;
+  constexpr int kMinor = 10;
+  std::string text = escape_foreign(base_name(driver->path));
+  if (driver->version > 0) {
+    text += " for CUDA " + std::to_string(driver->version / kMajor) + "." +
+            std::to_string(driver->version % kMajor / kMinor);
+  }
+  lines.push_back(text + ", loaded by the probe, not mapped here");
+}
+
 }  // namespace
 
 void write_runtimes(TextWriter& writer, const Report& report) {
@@ -237,20 +258,21 @@ void write_runtimes(TextWriter& writer, const Report& report) {
     write_none_found(writer, report);
     return;
   }
-  writer.line(order_matters ? "RUNTIMES in address order; another start may differ (RT07)"
-                            : "RUNTIMES in address order");
+  writer.title(order_matters ? "RUNTIMES in address order; another start may differ (RT07)"
+                             : "RUNTIMES in address order");
   const auto refs = candidate_refs(report);
   std::size_t installed = 0;
   for (std::size_t i = 0; i < report.candidates.size(); ++i) {
     const Candidate& candidate = report.candidates[i];
     const bool is_static = candidate.kind == RuntimeKind::static_copy;
     if (is_static && !writer.verbose()) continue;
-    if (!candidate.object && ++installed > kMaxInstalled && !writer.verbose()) continue;
+    if (!candidate.object && ++installed > writer.room().installed && !writer.verbose()) continue;
     write_candidate(writer, report, i, refs[i]);
   }
-  if (installed > kMaxInstalled && !writer.verbose()) {
-    writer.line(" " + std::to_string(installed - kMaxInstalled) +
-                " more installed, not mapped: -v");
+  if (const std::size_t shown = writer.shown(installed, writer.room().installed);
+      shown < installed) {
+    writer.entry({.before = " ", .hang = 3},
+                 std::to_string(installed - shown) + " more installed, not mapped: -v");
   }
   write_static_copies(writer, report);
 }
@@ -266,6 +288,7 @@ void write_companions(TextWriter& writer, const Report& report) {
                       companion_owner(report.snapshot, companion, writer.verbose()));
     }
   }
+  add_probed_driver(lines, report);
   if (const auto* module = report.snapshot.host.kernel_module.get()) {
     const std::string text = "kernel module " + escape_foreign(*module);
     if (lines.empty()) {
@@ -274,9 +297,8 @@ void write_companions(TextWriter& writer, const Report& report) {
       lines.front() += "; " + text;
     }
   }
-  constexpr std::size_t kMaxCompanions = 4;
   const std::size_t shown =
-      writer.verbose() ? lines.size() : std::min(lines.size(), kMaxCompanions);
+      writer.shown(lines.size(), std::min(lines.size(), writer.room().companions));
   for (std::size_t i = 0; i < shown; ++i) {
     writer.labelled(i == 0 ? "DRIVER" : "", lines[i], 2);
   }

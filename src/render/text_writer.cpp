@@ -3,12 +3,13 @@
 
 #include <utility>
 
+#include "cudart_doctor/base/text.hpp"
 #include "render/names.hpp"
 
 namespace cudart_doctor {
 namespace {
 
-std::size_t left_of(std::size_t used) { return used < kColumns ? kColumns - used : 0; }
+constexpr std::size_t kUsefulColumns = 24;  // A sentence in less than this reads badly.
 
 std::string trim_end(std::string text) {
   text.erase(text.find_last_not_of(' ') + 1);
@@ -20,15 +21,23 @@ std::string trim_end(std::string text) {
 void TextWriter::entry(const Lead& lead, std::string_view sentence, std::size_t max_lines) {
   const std::size_t width =
       display_width(lead.before) + display_width(lead.word) + display_width(lead.after);
+  // On a narrow terminal a long lead would leave the sentence a few columns: it goes below then.
+  const std::size_t hang =
+      left_of(lead.hang) < kUsefulColumns ? std::min(lead.hang, kTextColumn) : lead.hang;
+  const std::size_t left = left_of(width);
+  // What is to be copied stands on a line of its own where it does not fit behind the lead.
+  const bool whole_word =
+      verbose() && width != 0 && display_width(sentence.substr(0, sentence.find(' '))) > left;
+  const bool below = display_width(sentence) > left && (left < kNarrowest || whole_word);
   const auto lines =
-      wrap(sentence, {.first = left_of(width),
-                      .rest = left_of(lead.hang),
+      wrap(sentence, {.first = below ? left_of(hang) : left,
+                      .rest = left_of(hang),
                       .max_lines = verbose() ? 0 : max_lines,
                       .long_words = verbose() ? LongWords::keep : LongWords::shorten});
-  std::string first =
-      lead.before + paint(lead.word, lead.tone, options_.color) + lead.after + lines.front();
-  line(trim_end(std::move(first)));
-  for (std::size_t i = 1; i < lines.size(); ++i) line(std::string(lead.hang, ' ') + lines[i]);
+  const std::string first = lead.before + paint(lead.word, lead.tone, options_.color) + lead.after;
+  line(trim_end(below ? first : first + lines.front()));
+  const std::string indent(hang, ' ');
+  for (std::size_t i = below ? 0 : 1; i < lines.size(); ++i) line(indent + lines[i]);
 }
 
 void TextWriter::labelled(std::string_view label, std::string_view sentence,
@@ -37,11 +46,18 @@ void TextWriter::labelled(std::string_view label, std::string_view sentence,
 }
 
 void TextWriter::path_line(const Lead& lead, std::string_view path, std::string_view after) {
-  const std::size_t width = display_width(lead.before) + display_width(lead.word) +
-                            display_width(lead.after) + display_width(after);
-  std::string text = lead.before + paint(lead.word, lead.tone, options_.color) + lead.after +
-                     (verbose() ? std::string(path) : shorten_path(path, left_of(width)));
-  line(trim_end(text.append(after)));
+  const std::size_t width =
+      display_width(lead.before) + display_width(lead.word) + display_width(lead.after);
+  const std::size_t left = left_of(width + display_width(after));
+  const std::string first = lead.before + paint(lead.word, lead.tone, options_.color) + lead.after;
+  const bool below = display_width(path) > left && (verbose() || left < kUsefulColumns);
+  if (!below) {
+    line(trim_end(first + shorten_path(path, left).append(after)));
+    return;
+  }
+  line(trim_end(first + std::string(trim(after))));
+  line(std::string(kTextColumn, ' ') +
+       (verbose() ? std::string(path) : shorten_path(path, left_of(kTextColumn))));
 }
 
 Tone tone_of(Severity severity) {

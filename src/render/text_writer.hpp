@@ -1,8 +1,10 @@
 // The lines of the text report: a lead (label, marks) and a sentence that wraps behind it.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cudart_doctor/model/report.hpp"
@@ -22,27 +24,55 @@ struct Lead {
   std::size_t hang = kTextColumn;  ///< Indent of the lines that follow the first one.
 };
 
+/// How much of each list is shown unless verbose. A report that would be longer than a screen is
+/// made again in less room.
+struct Room {
+  std::size_t evidence = 2;       ///< Facts of the headline's finding.
+  std::size_t further = 5;        ///< Further findings.
+  std::size_t installed = 4;      ///< Runtimes on disk that are not mapped.
+  std::size_t companions = 4;     ///< Drivers and such.
+  std::size_t unknown_rules = 4;  ///< Failing rules whose consumer may not even be here.
+  std::size_t reason_lines = 3;   ///< Lines of what a rule's failure says.
+};
+
 class TextWriter {
  public:
-  explicit TextWriter(const TextOptions& options) : options_(options) {}
+  explicit TextWriter(TextOptions options, Room room = {})
+      : options_(std::move(options)), room_(room) {}
 
   void blank() { out_ += '\n'; }
   /// A line as it stands.
   void line(std::string_view text) { out_.append(text).append("\n"); }
+  /// A title of a part, wrapped where the terminal is narrow.
+  void title(std::string_view text) { entry({.hang = 1}, text); }
   /// `sentence` (printable) behind `lead`, wrapped, at most `max_lines` long unless verbose.
   void entry(const Lead& lead, std::string_view sentence, std::size_t max_lines = kMaxLines);
   /// As entry, with a label of the report's left column ("EFFECT").
   void labelled(std::string_view label, std::string_view sentence,
                 std::size_t max_lines = kMaxLines);
-  /// A path on a line of its own, `after` behind it: shortened to fit, whole when verbose.
+  /// A path on a line of its own, `after` behind it: shortened to fit; when verbose whole, below
+  /// the lead where it does not fit behind it.
   void path_line(const Lead& lead, std::string_view path, std::string_view after);
 
   [[nodiscard]] bool verbose() const { return options_.verbose; }
+  [[nodiscard]] Color color() const { return options_.color; }
+  [[nodiscard]] std::size_t columns() const { return options_.columns; }
+  [[nodiscard]] const std::string& explain_selection() const { return options_.explain_selection; }
+  [[nodiscard]] const Room& room() const { return room_; }
+  /// How many of `count` items are shown where `most` are without -v.
+  [[nodiscard]] std::size_t shown(std::size_t count, std::size_t most) const {
+    return verbose() ? count : std::min(count, most);
+  }
   [[nodiscard]] std::string take() { return std::move(out_); }
 
  private:
   static constexpr std::size_t kMaxLines = 6;  // Nothing foreign may flood the screen.
+  /// Columns behind `used` ones.
+  [[nodiscard]] std::size_t left_of(std::size_t used) const {
+    return used < options_.columns ? options_.columns - used : 0;
+  }
   TextOptions options_;
+  Room room_;
   std::string out_;
 };
 
@@ -50,10 +80,15 @@ Tone tone_of(Severity severity);
 /// "CRITICAL"
 std::string severity_word(Severity severity);
 
-/// The parts of the report below its head, in their order.
+/// The first lines: how grave, which process, where; then the answer.
+void write_head(TextWriter& writer, const Report& report);
+
+/// The parts of the report below the findings, in their order.
 void write_runtimes(TextWriter& writer, const Report& report);
 void write_companions(TextWriter& writer, const Report& report);
 void write_answers(TextWriter& writer, const Report& report);
+/// How rules decided, step by step: those that were asked for, or all when verbose.
+void write_selections(TextWriter& writer, const Report& report);
 void write_probe(TextWriter& writer, const Report& report);
 void write_peers(TextWriter& writer, const Report& report);
 void write_unseen(TextWriter& writer, const Report& report);

@@ -36,10 +36,26 @@ class UsageErrors(Case):
             (["--bo\x1b[31mgus"], "--bo\\x1b[31mgus"),
             (["snapshot"], "--dir"),
             (["snapshot", "--dir", "x", "--from", "y"], "--from"),
+            (["policies", "--pid", "1"], "policies: --pid has no meaning"),
+            (["policies", "--devices", "0"], "policies: --devices has no meaning"),
+            (["--from", "x", "--devices", "0"], "--devices: a replay looks at nothing but"),
+            (["--from", "x", "--pairs", "none"], "--pairs: a replay"),
+            (["--from", "x", "--python", "/usr/bin/python3"], "--python: a replay"),
+            (["--from", "x", "--deep"], "--deep: a replay"),
+            (["--from", "x", "--load", "y"], "excludes"),
+            (["--explain-selection", "nonsense"], "unknown policy 'nonsense'"),
+            (["explain", "RT04", "--explain-selection"], "--explain-selection: a part of"),
         ]
         for arguments, text in rows:
             with self.subTest(arguments=arguments):
-                self.assertIn(text, self.failure(2, *arguments))
+                message = self.failure(2, *arguments)
+                self.assertIn(text, message)
+                self.assertTrue(message.startswith("cudart-doctor: "), message)
+
+    def test_steps_are_no_option_of_the_json_report_which_has_them(self):
+        ended = doctor("--explain-selection", "--json")
+        self.assertEqual(ended.code, 2)
+        self.assertIn("selections[].steps", ended.document["error"]["message"])
 
     def test_json_and_another_format_together_are_refused(self):
         for arguments in (["--json", "--format", "text"], ["--format=json", "--json"]):
@@ -179,6 +195,9 @@ class Users(Case):
         victim = self.victim()
         message = self.failure(3, "--pid", victim.pid, program=as_nobody(self))
         self.assertIn("needs the same user, or CAP_SYS_PTRACE", message)
+        self.assertIn("belongs to uid 0, you are uid 65534", message)
+        self.assertIn(f"sudo cudart-doctor --pid {victim.pid}", message)
+        self.assertEqual(message.count("\n"), 1)
 
     def test_root_sees_another_users_process(self):
         need_root(self)

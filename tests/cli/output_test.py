@@ -1,9 +1,12 @@
 """Where the report goes: -o, standard output, and when it is coloured."""
+import fcntl
 import os
 import pathlib
 import pty
 import re
+import struct
 import subprocess
+import termios
 import threading
 
 import support
@@ -226,7 +229,12 @@ class StandardOutput(ReportCase):
 
 class Colour(ReportCase):
     def on_terminal(self, *arguments, **changes):
+        return b"\x1b[" in self.shown(*arguments, **changes)
+
+    def shown(self, *arguments, columns=0, **changes):
+        """What a terminal of so many columns (0: it does not say) gets."""
         master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
         with subprocess.Popen([DOCTOR, "--from", self.snapshot, *arguments], stdin=slave,
                               stdout=slave, stderr=slave,
                               env=clean_environment(**{"TERM": "xterm", **changes})) as process:
@@ -240,7 +248,29 @@ class Colour(ReportCase):
                 out += part
             os.close(master)
         self.assertEqual(process.returncode, self.code)
-        return b"\x1b[" in out
+        return out
+
+    def widest(self, out):
+        return max(map(len, re.sub(rb"\x1b\[[0-9;]*m", b"", out).decode().splitlines()))
+
+    def test_a_report_fits_a_narrow_terminal_and_80_columns_at_most(self):
+        plain = self.widest(self.expected)
+        self.assertTrue(60 < plain <= 80, plain)
+        for narrow in ({"columns": 50}, {"COLUMNS": "50"}, {"columns": 200, "COLUMNS": "50"}):
+            with self.subTest(narrow):
+                self.assertTrue(40 < self.widest(self.shown(**narrow)) <= 50)
+        for wide in ({}, {"columns": 200}, {"COLUMNS": "200"}, {"COLUMNS": "junk", "columns": 80}):
+            with self.subTest(wide):
+                self.assertEqual(self.widest(self.shown(**wide)), plain)
+        self.assertLessEqual(self.widest(self.shown(columns=1)), 40)
+        # A file's reader is not known.
+        self.assertEqual(doctor("--from", self.snapshot,
+                                env=clean_environment(COLUMNS="50")).out, self.expected)
+
+    def test_without_its_colours_it_is_the_plain_report(self):
+        coloured = doctor("--from", self.snapshot, "--color", "always").out
+        self.assertIn(b"\x1b[", coloured)
+        self.assertEqual(re.sub(rb"\x1b\[[0-9;]*m", b"", coloured), self.expected)
 
     def test_only_a_terminal_is_coloured_by_itself(self):
         self.assertNotIn(b"\x1b", self.expected)

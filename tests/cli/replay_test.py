@@ -1,4 +1,5 @@
 """A snapshot replays to the same bytes, anywhere, and says what the live report said."""
+import json
 import os
 import pathlib
 import re
@@ -24,7 +25,9 @@ class Replay(Case):
     def take(self, name):
         folder = self.folder / name
         ended = doctor("snapshot", "--pid", self.target.pid, "--dir", folder)
-        self.assertEqual((ended.code, ended.out, ended.err), (0, b"", b""))
+        self.assertEqual((ended.code, ended.out), (0, b""))
+        self.assertEqual(ended.message, f"cudart-doctor: kept pid {self.target.pid} in {folder}; "
+                         f"its report: cudart-doctor --from {folder}\n")
         return folder
 
     def replay(self, *arguments, folder=None, **options):
@@ -55,6 +58,17 @@ class Replay(Case):
         self.assertEqual(live, replayed)
         text = doctor("--pid", self.target.pid, "-v").text
         self.assertEqual(TIME.sub("TIME", text), TIME.sub("TIME", self.replay("-v").decode()))
+
+    def test_a_selection_is_explained(self):
+        text = self.replay("--explain-selection", "vllm-legacy").decode()
+        self.assertEqual([line for line in text.splitlines() if line.startswith("HOW ")],
+                         ["HOW vLLM before #47586 CHOOSES (rule vllm-legacy)"])
+        every = self.replay("--explain-selection", "all").decode()
+        rules = doctor("policies", "--json").out
+        self.assertEqual(every.count("\nHOW "), len(json.loads(rules)["policies"]))
+        headline = self.report("--from", self.snapshot)["headline"]["policy"]
+        self.assertIn(f"(rule {headline})", self.replay("--explain-selection").decode())
+        self.assertNotIn("\nHOW ", self.replay().decode())
 
     def test_nothing_but_the_folder_is_looked_at(self):
         before = self.replay("-v")

@@ -13,4 +13,7 @@ void start_log(const std::string& level);
 void log_error(std::string_view message);
 void log_info(std::string_view message);
 
+/// Not a part of the log: one line that is always shown.
+void tell(std::string_view message);
+
 }  // namespace cudart_doctor

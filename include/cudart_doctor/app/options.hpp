@@ -35,6 +35,7 @@ struct Options {
   Severity fail_on = Severity::error;
   ColorChoice color = ColorChoice::automatic;
   bool verbose = false;
+  std::string explain_selection;  ///< As TextOptions::explain_selection.
   std::string log_level = "warn";
   std::string directory;               ///< snapshot: where to.
   std::optional<std::string> subject;  ///< explain: a finding, a code, "-"; nothing: all findings.

@@ -2,6 +2,7 @@
 // that tests can run it in-process.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,10 @@ struct World {
   std::function<void(std::string_view message)> complain;
   /// One line of log that only a closer look at the log shows (--log-level info).
   std::function<void(std::string_view message)> note;
+  /// One line on stderr that is no complaint.
+  std::function<void(std::string_view message)> tell;
+  /// Columns of the terminal that stdout is; 0: none, or not known.
+  std::size_t terminal_columns = 0;
   /// Whether a report on stdout is to be coloured by itself (a terminal, NO_COLOR not set, ...).
   bool colour_by_itself = false;
 };

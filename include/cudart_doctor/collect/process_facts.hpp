@@ -31,6 +31,10 @@ Result<void> check_supported(const ProcDirectory& process, std::int64_t pid);
 /// The error for a process that ended in mid-capture.
 Error ended(std::int64_t pid);
 
+/// `error`, a refusal of the kernel's, with what it means for this process and who may look:
+/// `own_uid` is the doctor's effective user. Pure.
+Error refused(Error error, const ProcessFacts& process, std::uint32_t own_uid);
+
 /// The target's root directory. Errors: gone, where the target ended in between; permission, io.
 Result<TargetFiles> open_files(const ProcDirectory& root, const ProcDirectory& process,
                                const ProcessFacts& facts);

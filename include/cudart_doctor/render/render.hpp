@@ -1,6 +1,7 @@
 // Report to bytes. Pure: the same report gives the same bytes.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -11,16 +12,28 @@ namespace cudart_doctor {
 
 enum class Color : bool { off, on };
 
+/// TextOptions::explain_selection: of the headline's rule, or of every rule.
+inline constexpr std::string_view kHeadlineRule = "headline";
+inline constexpr std::string_view kEveryRule = "all";
+
+/// A report is never asked to be narrower than this.
+inline constexpr std::size_t kFewestColumns = 40;
+inline constexpr std::size_t kMostColumns = 80;
+
 struct TextOptions {
   Color color = Color::off;
   bool verbose = false;  ///< Steps of every selection, evidence of every candidate.
+  /// Columns of the terminal, kFewestColumns to kMostColumns.
+  std::size_t columns = kMostColumns;
+  /// A policy id, kHeadlineRule or kEveryRule: how it decides, step by step. "": not asked for.
+  std::string explain_selection{};
 };
 
 /// `snapshot` without what must not leave the machine: values of options named like secrets, and
 /// of all variables that no report shows. A report of it is the same, byte for byte.
 Snapshot redacted(Snapshot snapshot);
 
-/// The report for an 80-column terminal: answer, evidence, remedy, what was not seen.
+/// The report for a terminal: answer, evidence, remedy, what was not seen.
 std::string render_text(const Report& report, const TextOptions& options);
 
 /// The report as one JSON document with LF at its end; `schema_version` first.

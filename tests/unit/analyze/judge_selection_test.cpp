@@ -161,7 +161,7 @@ TEST_CASE("RT07 advises a release only where its rule is stable here") {
     REQUIRE(finding != nullptr);
     CHECK(finding->headline.starts_with("vLLM " + std::string(version) + " may take another"));
     CHECK_FALSE(says(finding, "or later"));
-    CHECK(says(finding, "Keep one of these out of the process"));
+    CHECK(says(finding, "Let the process load only one of "));
   }
 }
 
@@ -227,7 +227,7 @@ TEST_CASE("RT08 says why, and advises what helps in this process") {
                               .package("vllm", "0.28.0")
                               .judge(),
                           "RT08"),
-             "Restart all ranks"));
+             "reinstall its package"));
 }
 
 TEST_CASE("loader rows never raise RT04, RT07 or RT08") {

@@ -307,3 +307,21 @@ TEST_CASE("an owner, nobody's file and an owner that is not known are three thin
   CHECK(unknown["owner_reason"] == "refused");
   CHECK(unknown["unowned"] == false);
 }
+
+TEST_CASE("the target tells its inner PID and its GPUs, or why they are not known") {
+  Report report = critical_report();
+  report.snapshot.process.ns_pids = {4121, 77};
+  report.snapshot.probe.devices.emplace_back().uuid = "GPU-cc1d84a2-2";
+  const Json known = json_of(report)["target"];
+  CHECK(known["inner_pid"] == 77);
+  CHECK(known["gpus"] == Json::parse(R"(["GPU-cc1d84a2-2"])"));
+  CHECK(known["gpus_from"] == "visible to it");
+  report.snapshot.process.ns_pids.clear();
+  report.snapshot.probe.devices.clear();
+  const Json unknown = json_of(report)["target"];
+  CHECK(unknown["inner_pid"].is_null());
+  CHECK(unknown["inner_pid_reason"].is_string());
+  CHECK(unknown["gpus"].is_null());
+  CHECK(unknown["gpus_reason"].is_string());
+  CHECK(unknown["gpus_from"].is_null());
+}

@@ -1,5 +1,8 @@
 #include "render/style.hpp"
 
+#include <clocale>
+#include <cwchar>
+
 #include "cudart_doctor/base/text.hpp"
 #include "support/catch.hpp"
 
@@ -18,6 +21,38 @@ TEST_CASE("wide characters take two columns, escapes all of theirs") {
   CHECK(display_width("\xe4\xbd\xa0\xe5\xa5\xbd") == 4);
   CHECK(display_width("\xf0\x9f\x98\x80") == 2);
   CHECK(display_width("\\x1b\\u{202e}\\n\\\\") == 4 + 8 + 2 + 2);
+}
+
+TEST_CASE("a mark takes no column and stays with what it stands on") {
+  const std::string marked = "e\xcc\x81";  // e and a combining acute
+  CHECK(display_width(marked) == 1);
+  CHECK(display_width("\xe2\x9a\xa0\xef\xb8\x8f") == display_width("\xe2\x9a\xa0"));
+  CHECK(cut_end(marked + marked + marked + "xyz", 5) == marked + marked + "...");
+  CHECK(cut_middle("abcdefgh" + marked, 7) ==
+        "ab..."
+        "h" +
+            marked);
+}
+
+TEST_CASE("no character is counted narrower than the C library draws it") {
+  REQUIRE(std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr);
+  std::size_t asked = 0;
+  for (wchar_t code = 0x20; code < 0x110000; ++code) {
+    if (code >= 0xD800 && code <= 0xDFFF) continue;
+    const int wanted = ::wcwidth(code);
+    char bytes[8] = {};
+    std::mbstate_t state{};
+    const std::size_t size = std::wcrtomb(bytes, code, &state);
+    if (wanted < 0 || size == static_cast<std::size_t>(-1)) continue;
+    const std::string text(bytes, size);
+    // What is escaped takes the columns of its escape.
+    if (escape_foreign(text) != text) continue;
+    ++asked;
+    if (display_width(text) >= static_cast<std::size_t>(wanted)) continue;
+    INFO("code point " << static_cast<std::uint32_t>(code));
+    CHECK(display_width(text) == static_cast<std::size_t>(wanted));
+  }
+  CHECK(asked > 100'000);
 }
 
 TEST_CASE("nothing is cut inside an escape or a character") {
