@@ -172,8 +172,8 @@ class Owners(Case):
 
     def test_an_image_without_dpkg_keeps_checksums(self):
         path = self.library("cuda/lib64/libcudart.so.12")
-        self.write("dpkg/status.d/odd", "Package: cuda-cudart\nVersion: 12.8\n")
-        self.write("dpkg/status.d/odd.md5sums", f"{'0' * 32}  {str(path)[1:]}\n")
+        self.write("dpkg/status.d/cuda-cudart", "Package: cuda-cudart\nVersion: 12.8\n")
+        self.write("dpkg/status.d/cuda-cudart.md5sums", f"{'0' * 32}  {str(path)[1:]}\n")
         owner, _, _ = self.owner_of(path, **self.mounted(dpkg=self.folder / "dpkg"))
         self.assertEqual((owner["kind"], owner["package"], owner["version"]),
                          ("dpkg", "cuda-cudart", "12.8"))

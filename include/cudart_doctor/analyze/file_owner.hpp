@@ -2,9 +2,9 @@
 // and the commands that put it back, upgrade or remove it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cudart_doctor/model/snapshot.hpp"
 
