@@ -87,6 +87,9 @@ std::vector<Finding> judge_namespaces(const Observations& seen, const PeerFacts&
   if (fails) {
     finding.fixes = {"Let them share a PID namespace (--pid=container:NAME, hostPID: true)",
                      "Or start one of them under another PID (a launcher before it)"};
+    finding.no_help = {
+        "VMM descriptors instead of handles: some libraries refuse them between PID namespaces "
+        "too"};
   } else {
     finding.fixes = {"None needed"};
   }

@@ -100,7 +100,7 @@ Result<void> check_kind(const Json& document) {
   }
   if (!document.contains("findings") || !document.contains("runtimes")) {
     return fail(ErrorKind::unsupported,
-                "it is no report; `policies` and `explain` print documents of their own");
+                "it is no report; `policies`, `explain` and `diff` print documents of their own");
   }
   return {};
 }
