@@ -19,8 +19,11 @@ constexpr std::array kCatalogue{
         "configuration; it is meant for linking only."},
     CatalogueEntry{
         "DR02", "driver-missing", Owner::node, "critical",
-        "The probe's first CUDA call answers 35 with a driver version of 0, or no libcuda.so.1 can "
-        "be reached, and neither a stub nor a broken file explains it.",
+        "The probe's first CUDA call answers 35 with a driver version of 0 (or, where the version "
+        "was "
+        "not told, the loader finds no libcuda.so.1), and neither a stub nor a broken file "
+        "explains "
+        "it.",
         "The runtime asks the loader for libcuda.so.1 and finds none: no CUDA call can work.",
         "Start the container with the NVIDIA runtime, or install the driver."},
     CatalogueEntry{
@@ -112,20 +115,23 @@ constexpr std::array kCatalogue{
         "PyTorch's allocator is set to expandable segments, or to the asynchronous backend, and "
         "neither does the plain round trip fail nor does the probe export such memory.",
         "Memory of the virtual-memory calls and of stream-ordered pools cannot be exported by a "
-        "legacy IPC handle (error 1), though CUDA IPC itself may work.",
+        "legacy IPC handle (error 1), though CUDA IPC itself may work: custom all-reduce of vLLM "
+        "and SGLang ends with \"invalid argument\" where it exports such memory.",
         "Switch the setting off, or turn custom all-reduce off."},
-    CatalogueEntry{"IP02", "ipc-pid-namespace", Owner::user,
-                   "error; info where nothing but the difference speaks for it",
-                   "The target and its peer are in different PID namespaces and have the same "
-                   "innermost PID, or the peer answers 201. Other innermost PIDs work.",
-                   "The driver takes the handle for the importer's own and refuses it with 201; "
-                   "services hide it and are slow.",
-                   "Share the PID namespace, or start one of them under another PID."},
+    CatalogueEntry{
+        "IP02", "ipc-pid-namespace", Owner::user,
+        "error; info where nothing but the difference speaks for it",
+        "The target and its peer are in different PID namespaces and have the same "
+        "innermost PID, or the peer answers 201. Other innermost PIDs work.",
+        "The driver takes the handle for the importer's own and refuses it with 201: custom "
+        "all-reduce cannot be set up. Services hide it and are slow.",
+        "Share the PID namespace, or start one of them under another PID."},
     CatalogueEntry{"IP03", "ipc-device-visibility", Owner::user,
                    "error; warning where only the numbering differs",
                    "The peer lacks device nodes of the target's cards, or lists other cards by "
                    "UUID, or answers 100, 101 or 205. CUDA_VISIBLE_DEVICES alone is no fault.",
-                   "Memory of a card that the importer does not have cannot be opened.",
+                   "Memory of a card that the importer does not have cannot be opened: custom "
+                   "all-reduce fails when it is set up, with 1, 101, 201 or 205.",
                    "Give both processes the same cards."},
     CatalogueEntry{"IP04", "ipc-platform-unsupported", Owner::node, "error",
                    "WSL2 or Tegra was recognised, or the driver answers 801. Round trips that fail "
@@ -170,18 +176,21 @@ constexpr std::array kCatalogue{
         "MP01", "mapping-deleted", Owner::image, "warning; critical if a rule selects it",
         "The mapped file was deleted, and nothing is at its path now.",
         "The process runs on with the old code. A consumer that opens the path taken from maps "
-        "fails, unless the loader knows the library by this very name.",
+        "(vLLM, SGLang, FlashInfer) fails, unless the loader knows the library by this very name.",
         "Put the file back (reinstall its package), then restart the process."},
     CatalogueEntry{
         "MP02", "mapping-replaced", Owner::image, "error; critical if a rule selects it",
         "The mapped file was replaced: another file is at its path now (what package managers do).",
-        "A consumer that opens the path may map the new file as a second runtime beside the old "
-        "one, or fail.",
+        "A consumer that opens the path (vLLM, SGLang, FlashInfer) may map the new file as a "
+        "second "
+        "runtime beside the old one, silently, or fail.",
         "Restart the process. Cutting the \" (deleted)\" mark and opening the path is no remedy."},
-    CatalogueEntry{"MP03", "mapping-memfd", Owner::user, "warning",
-                   "A CUDA runtime was loaded from memory (memfd): there is no path to open.",
-                   "Consumers that look for the runtime by its path cannot open it.",
-                   "Load the runtime from a file."},
+    CatalogueEntry{
+        "MP03", "mapping-memfd", Owner::user, "warning",
+        "A CUDA runtime was loaded from memory (memfd): there is no path to open.",
+        "Consumers that look for the runtime by its path (vLLM, SGLang, FlashInfer) cannot "
+        "open it, and say so (RT08).",
+        "Load the runtime from a file."},
     CatalogueEntry{
         "MP04", "mapping-foreign-namespace", Owner::node,
         "info; error if a CUDA library there could not be read",
@@ -267,7 +276,8 @@ constexpr std::array kCatalogue{
         "RT08", "runtime-missed", Owner::image, "error",
         "A genuine runtime is mapped, but a consumer's rule finds none, aborts, or cannot open "
         "what it found.",
-        "The consumer behaves as if CUDA were not loaded.",
+        "The consumer behaves as if CUDA were not loaded: it ends with an error when it binds, or "
+        "goes on without custom all-reduce.",
         "Upgrade the consumer, or use its override where it has one."},
     CatalogueEntry{
         "RT09", "soname-unsatisfied", Owner::image, "error",

@@ -1,6 +1,8 @@
 // MP01-MP08: what the mappings say about files that went, changed or cannot be trusted by name.
 #include <algorithm>
+#include <array>
 #include <set>
+#include <utility>
 
 #include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/analyze/maps_view.hpp"
@@ -86,7 +88,9 @@ std::vector<Finding> judge_lost_files(const Observations& seen) {
     const std::string owner = owner_sentence(seen.snapshot, object.path());
     if (!owner.empty()) finding.evidence.push_back(owner);
     finding.fixes = lost_file_remedies(seen, index);
-    if (!deleted) {
+    if (deleted) {
+      finding.no_help = futile_overrides(takers);
+    } else {
       finding.no_help = {
           "Opening the path without \" (deleted)\": maps the new file beside the old"};
     }
@@ -113,6 +117,22 @@ std::vector<Finding> judge_memory_files(const Observations& seen) {
   return out;
 }
 
+/// "map_files (120), its root (3)": how the libraries were reached.
+std::string routes_taken(const Snapshot& snapshot) {
+  constexpr std::array<std::pair<ReadRoute, std::string_view>, 3> kRoutes{
+      {{ReadRoute::map_files, "map_files"},
+       {ReadRoute::root_path, "its root"},
+       {ReadRoute::memory, "their image in memory"}}};
+  std::vector<std::string> out;
+  for (const auto& [route, name] : kRoutes) {
+    const auto count = std::count_if(
+        snapshot.objects.begin(), snapshot.objects.end(),
+        [wanted = route](const LoadedObject& object) { return object.route == wanted; });
+    if (count > 0) out.push_back(std::string(name) + " (" + std::to_string(count) + ")");
+  }
+  return join(out, ", ");
+}
+
 std::vector<Finding> judge_namespace(const Observations& seen) {
   const auto& theirs = seen.snapshot.process.namespaces;
   const auto& ours = seen.snapshot.process.own_namespaces;
@@ -133,7 +153,12 @@ std::vector<Finding> judge_namespace(const Observations& seen) {
   finding.evidence.push_back("Mount namespace " + std::to_string(their->second) +
                              ", the doctor's " + std::to_string(our->second));
   finding.evidence.insert(finding.evidence.end(), unread.begin(), unread.end());
-  if (!unread.empty()) {
+  const std::string routes = routes_taken(seen.snapshot);
+  if (!routes.empty()) finding.evidence.push_back("Libraries read by " + routes);
+  if (unread.empty()) {
+    finding.fixes = {"None needed: open its paths below /proc/" +
+                     std::to_string(seen.snapshot.process.pid) + "/root"};
+  } else {
     finding.fixes = {"Run the doctor as root with CAP_SYS_PTRACE, or inside the container"};
   }
   return {std::move(finding)};
@@ -177,6 +202,14 @@ struct NameOnly {
   bool in_directory = false;
 };
 
+/// The directory of `path` that holds the word, printable.
+std::string directory_with_word(std::string_view path) {
+  for (const std::string_view part : split(path, '/')) {
+    if (part.find(kWord) != std::string_view::npos) return escape_foreign(part);
+  }
+  return {};
+}
+
 std::vector<NameOnly> name_only_lines(const Snapshot& snapshot) {
   std::vector<NameOnly> out;
   std::set<std::string> known;
@@ -192,7 +225,7 @@ std::vector<NameOnly> name_only_lines(const Snapshot& snapshot) {
     if (path.find('/') == std::string::npos) {
       why = "a pseudo entry, no file";
     } else if (!in_name) {
-      why = "the word is in a directory name";
+      why = "the word is in the directory name " + directory_with_word(path);
     } else if (object == snapshot.objects.end() || !object->executable) {
       why = "mapped as data only, not loaded";
     } else {

@@ -96,6 +96,9 @@ std::vector<Finding> judge_namespaces(const Observations& seen, const PeerFacts&
         "Let them share a PID namespace (docker: --pid=container:NAME; Kubernetes: "
         "shareProcessNamespace or hostPID)",
         "Or start one of them under another inner PID (by a launcher before it)"};
+    finding.no_help = {
+        "VMM descriptors instead of handles: some libraries refuse them between PID namespaces "
+        "too"};
   } else {
     finding.fixes = {"None needed"};
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "cudart_doctor/analyze/loader.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "driver_in_use.hpp"
 #include "probe_view.hpp"
@@ -60,9 +61,31 @@ Finding stub(const Observations& seen) {
   return finding;
 }
 
-Finding missing(const Observations& seen) {
+/// Where the loader's search for the driver looked, the first places of it.
+std::string places_searched(const Snapshot& snapshot) {
+  constexpr std::size_t kMost = 6;
+  const LoaderAnswer answer = simulate_dlopen(snapshot, {.name = "libcuda.so.1", .caller = {}});
+  std::vector<std::string> places;
+  for (const Step& step : answer.steps) {
+    if (!step.subject.starts_with('/')) continue;
+    std::string place = escape_foreign(dir_name(step.subject));
+    if (std::find(places.begin(), places.end(), place) == places.end()) {
+      places.push_back(std::move(place));
+    }
+  }
+  const std::size_t more = places.size() > kMost ? places.size() - kMost : 0;
+  places.resize(places.size() - more);
+  return join(places, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
+}
+
+Finding missing(const Observations& seen, const ProbeFailures& failures) {
   Finding finding = of_driver(seen, "DR02", "There is no CUDA driver library here.");
+  if (failures.front().runtime->driver_version == 0) {
+    finding.evidence.emplace_back("The runtime found no driver: it answers driver version 0");
+  }
   finding.evidence.emplace_back("The runtime asks the loader for libcuda.so.1 and nothing else");
+  const std::string places = places_searched(seen.snapshot);
+  if (!places.empty()) finding.evidence.push_back("Searched: " + places);
   finding.evidence.push_back(device_facts(seen.snapshot));
   finding.fixes = {"In a container: start it with the NVIDIA runtime (--gpus all, a GPU claim)",
                    "On the host: install the NVIDIA driver"};
@@ -231,7 +254,7 @@ Finding full(const Observations& seen) {
 
 Finding finding_for(const Observations& seen, std::string_view id, const ProbeFailures& failures) {
   if (id == "DR01") return stub(seen);
-  if (id == "DR02") return missing(seen);
+  if (id == "DR02") return missing(seen, failures);
   if (id == "DR03") return broken(seen);
   if (id == "DR04") return mismatch(seen);
   if (id == "DR05") return compat(seen);

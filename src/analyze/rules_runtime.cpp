@@ -20,6 +20,16 @@ bool is_public_soname(std::string_view soname) {
   return std::find(kPublicSonames.begin(), kPublicSonames.end(), soname) != kPublicSonames.end();
 }
 
+/// The wheel that brings a runtime of this public name; "" for another name.
+std::string wheel_of_soname(std::string_view soname) {
+  constexpr std::array<std::string_view, 3> kWheels{
+      "nvidia-cuda-runtime-cu11", "nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime"};
+  for (std::size_t i = 0; i < kWheels.size(); ++i) {
+    if (kPublicSonames.at(i) == soname) return std::string(kWheels.at(i));
+  }
+  return {};
+}
+
 std::vector<const Candidate*> loaded_of_kind(const Observations& seen, RuntimeKind kind) {
   std::vector<const Candidate*> out;
   for (const Candidate& candidate : seen.candidates) {
@@ -114,6 +124,21 @@ Finding static_only(const Observations& seen, const std::vector<const Candidate*
   return finding;
 }
 
+/// The runtime that the first needing library names, and the wheel that has it.
+std::string remedy_of_absence(const Snapshot& snapshot) {
+  for (const LoadedObject& object : snapshot.objects) {
+    const ElfFacts* elf = object.elf.get();
+    if (elf == nullptr || !object.executable) continue;
+    for (const std::string& name : elf->needed) {
+      const std::string wheel = wheel_of_soname(name);
+      if (!wheel.empty()) {
+        return "Install " + name + " (wheel " + wheel + ", or the toolkit's), or load it first";
+      }
+    }
+  }
+  return "Install the runtime that the needing library was built for, or load it first";
+}
+
 std::vector<Finding> judge_absence(const Observations& seen) {
   if (!loaded_of_kind(seen, RuntimeKind::genuine).empty() || may_hide_a_runtime(seen)) return {};
   const auto statics = loaded_of_kind(seen, RuntimeKind::static_copy);
@@ -133,7 +158,7 @@ std::vector<Finding> judge_absence(const Observations& seen) {
   if (needing.empty()) {
     finding.fixes = {"Look again once the program has started CUDA"};
   } else {
-    finding.fixes = {"Install the runtime that the needing library names, or load it first"};
+    finding.fixes = {remedy_of_absence(seen.snapshot)};
   }
   return {std::move(finding)};
 }
@@ -242,6 +267,13 @@ const std::string* frontend_override(const Snapshot& snapshot) {
   return value == nullptr || value->empty() ? nullptr : value;
 }
 
+/// An environment that could not be read is neither set nor unset.
+std::string override_state(const Snapshot& snapshot) {
+  if (!snapshot.environment.is_known()) return "not known: the environment was not read";
+  const std::string* value = frontend_override(snapshot);
+  return value == nullptr ? "not set" : "set to " + escape_foreign(*value);
+}
+
 /// The answer of cuDNN's front end in the vintage that is there: of the rows that count in full,
 /// the first that refuses two majors. With the override set, only a front end that is known not to
 /// read it can refuse.
@@ -325,9 +357,8 @@ std::vector<Finding> judge_majors(const Observations& seen) {
     files.push_back(escape_foreign(path));
   }
   if (frontend) {
-    finding.evidence.push_back(
-        std::string("cuDNN's front end is mapped; its override is ") +
-        (frontend_override(seen.snapshot) == nullptr ? "not set or not known" : "set"));
+    finding.evidence.push_back("cuDNN's front end is mapped; its override is " +
+                               override_state(seen.snapshot));
   }
   finding.fixes.push_back(severity == Severity::info
                               ? "None needed while nothing asks for CUDA " +
@@ -387,6 +418,9 @@ std::vector<Finding> judge_vllm_override(const Observations& seen) {
                                                          ? escape_foreign(taken->path)
                                                          : escape_foreign(row.chosen_text)));
   finding.evidence.emplace_back("vLLM reads the variable only when its scan finds nothing");
+  const bool is_file = entry != seen.snapshot.disk.end() && entry->second.kind == DiskKind::file;
+  finding.evidence.emplace_back(is_file ? "The value is sound: there is a file of that name"
+                                        : "Whether the value leads to a file is not known");
   finding.fixes = {"Unset it, or keep what the scan finds out of the process"};
   return {std::move(finding)};
 }

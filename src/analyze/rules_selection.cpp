@@ -175,6 +175,7 @@ std::vector<Finding> judge_order(const Observations& seen, const Rows& rows) {
   if (finding.fixes.empty()) {
     finding.fixes.emplace_back("Move what only bears the name, or upgrade the consumer");
   }
+  finding.no_help = futile_overrides(leading);
   return {std::move(finding)};
 }
 

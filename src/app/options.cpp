@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <span>
@@ -25,6 +26,7 @@ Exit codes:
      a required probe that did not run
   `snapshot` exits with 0 once the folder is written, whatever was found.
   `explain -`: 0 a symptom was recognised, 3 none was.
+  `diff`: 0 nothing differs, 1 something does.
 
 Examples:
   cudart-doctor                         what a program started here would get
@@ -35,6 +37,7 @@ Examples:
   cudart-doctor --from snap             the same report, on any machine
   cudart-doctor --from snap --explain-selection    how the choice is made
   cudart-doctor explain - < server.log  from an error text to its cause
+  cudart-doctor diff good.json snap     what changed since it last worked
 
 It reads /proc and files; it never stops, traces or writes to the process. A
 probe runs in processes of its own, with the rights of the one inspected.)";
@@ -75,6 +78,15 @@ CLI::Validator one_of(std::vector<NamedValue> values) {
 std::string check_finite(const std::string& text) {
   return std::isfinite(std::strtod(text.c_str(), nullptr)) ? std::string()
                                                            : "'" + text + "' is no number";
+}
+
+/// "the areas are verdict, findings, ..."
+std::string areas() {
+  std::string out = "the areas are ";
+  for (int i = 0; i <= int(Area::namespaces); ++i) {
+    out.append(i == 0 ? "" : ", ").append(name_of(static_cast<Area>(i)));
+  }
+  return out;
 }
 
 void add_target(CLI::App& app, Options& options) {
@@ -229,6 +241,51 @@ std::string check_no_look(const CLI::App& app, const Options& options) {
   return {};
 }
 
+/// Reports, and what of them is not to be compared.
+void add_diff(CLI::App& diff, Options& options) {
+  constexpr int kMostReports = 64;
+  diff.add_option("reports", options.compared, "JSON reports, snapshots' folders; - is stdin")
+      ->required()
+      ->expected(2, kMostReports)
+      ->type_name("A B...");
+  diff.add_option_function<std::vector<std::string>>(
+          "--ignore",
+          [&options](const std::vector<std::string>& words) {
+            for (const std::string& word : words) {
+              auto part = parse_ignored(word);
+              if (part) options.ignored.push_back(std::move(*part));
+            }
+          },
+          "Do not compare this: an area, or one thing of it, such\n"
+          "as order or environment:CUDA_VISIBLE_DEVICES")
+      ->check(CLI::Validator(
+          [](std::string& word) {
+            return parse_ignored(word) ? std::string() : "'" + word + "' names no area; " + areas();
+          },
+          ""))
+      ->allow_extra_args(false)
+      ->type_name("AREA[:NAME]");
+}
+
+/// Empty where `app` was given nothing that looks at a process or probes: a comparison does
+/// neither.
+std::string check_diff(const CLI::App& app, const Options& options) {
+  constexpr std::array<std::string_view, 7> kAllowed = {
+      "--format", "--json", "--output", "--color", "--verbose", "--timeout", "--log-level"};
+  for (const CLI::Option* option : app.get_options()) {
+    const bool allowed =
+        std::find(kAllowed.begin(), kAllowed.end(), option->get_name()) != kAllowed.end();
+    if (option->count() != 0 && !allowed) {
+      return "diff: " + option->get_name() +
+             " has no meaning here: it compares what was observed before, and looks at no process";
+    }
+  }
+  if (std::count(options.compared.begin(), options.compared.end(), "-") > 1) {
+    return "diff: - can be given once only: there is one stdin";
+  }
+  return {};
+}
+
 /// What goes together only with some commands; empty where the command line is sound.
 std::string check_together(const Options& options) {
   if (options.command == Command::snapshot && !options.from.empty()) {
@@ -291,6 +348,8 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
                    "RT04, lookalike-selected, 201 or a CUDA name;\n"
                    "- reads a log from stdin (none: all findings)")
       ->type_name("ID|CODE|-");
+  auto* diff = app.add_subcommand("diff", "What changed between reports, which one is odd");
+  add_diff(*diff, options);
   app.require_subcommand(0, 1);
 
   try {
@@ -312,6 +371,10 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
   }
   std::string slip = check_no_look(app, options);
   if (slip.empty()) slip = check_together(options);
+  if (diff->parsed()) {
+    options.command = Command::diff;
+    slip = check_diff(app, options);
+  }
   if (!slip.empty()) return Immediate{slip + "\n", true, kExitUsage, options.format};
   return options;
 }

@@ -15,6 +15,7 @@
 #include "cudart_doctor/analyze/judge.hpp"
 #include "cudart_doctor/analyze/policy.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
+#include "cudart_doctor/app/diff.hpp"
 #include "cudart_doctor/app/exit_code.hpp"
 #include "cudart_doctor/app/explain.hpp"
 #include "cudart_doctor/app/probe.hpp"
@@ -22,6 +23,7 @@
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/collect/bundle.hpp"
 #include "cudart_doctor/collect/capture.hpp"
+#include "cudart_doctor/render/diff.hpp"
 #include "cudart_doctor/render/render.hpp"
 #include "cudart_doctor/sys/supervise.hpp"
 
@@ -243,6 +245,26 @@ WorkResult explain(const Options& options, const World& world) {
   });
 }
 
+WorkResult compared(const Options& options, const World& world, const Comparison& comparison) {
+  WorkResult result;
+  result.code = comparison.equal() ? kExitOk : kExitFindings;
+  result.output = options.format == Format::json
+                      ? render_diff_json(comparison, result.code)
+                      : render_diff_text(comparison, text_options(options, world));
+  return result;
+}
+
+/// Files of others are read in a worker too: they may block, or be more than memory holds.
+WorkResult diff(const Options& options, const World& world) {
+  const auto piped = read_piped(options, world);
+  if (!piped) return failed(options, piped.error());
+  auto result = run_supervised({.deadline = options.timeout}, [&](Progress& progress) {
+    const auto comparison = compare_named(options, *piped, progress);
+    return comparison ? compared(options, world, *comparison) : failed(options, comparison.error());
+  });
+  return result ? std::move(*result) : failed(options, result.error());
+}
+
 WorkResult result_of(const Options& options, const World& world) {
   switch (options.command) {
     case Command::json_schema:
@@ -250,6 +272,7 @@ WorkResult result_of(const Options& options, const World& world) {
     case Command::policies:
       return {.output = render_policies(options.format), .message = {}, .code = kExitOk};
     case Command::explain: return explain(options, world);
+    case Command::diff: return diff(options, world);
     case Command::snapshot:
     case Command::inspect: break;
   }

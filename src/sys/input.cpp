@@ -1,5 +1,6 @@
 #include "cudart_doctor/sys/input.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -7,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <vector>
+
+#include "cudart_doctor/sys/unique_fd.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -25,24 +28,45 @@ ssize_t read_some(int fd, char* buffer, std::size_t size) {
   }
 }
 
-}  // namespace
+struct Source {
+  int fd = -1;
+  std::string_view failure;  ///< What is said where it cannot be read.
+};
 
-Result<InputEnd> read_input(int fd, std::size_t limit, const InputTaker& take) {
+Result<InputEnd> read_source(const Source& source, std::size_t limit, const InputTaker& take) {
   std::vector<char> buffer(std::size_t{64} * 1024);
   std::size_t left = limit;
   while (true) {
     // At the limit one byte more tells whether anything was left.
     const std::size_t wanted = left == 0 ? 1 : std::min(left, buffer.size());
-    const ssize_t count = read_some(fd, buffer.data(), wanted);
+    const ssize_t count = read_some(source.fd, buffer.data(), wanted);
     if (count < 0) {
       const int error = errno;
-      return fail(ErrorKind::io, std::string("cannot read stdin: ") + std::strerror(error), error);
+      return fail(ErrorKind::io, std::string(source.failure) + ": " + std::strerror(error), error);
     }
     if (count == 0) return InputEnd::complete;
     if (left == 0) return InputEnd::cut;
     take({buffer.data(), static_cast<std::size_t>(count)});
     left -= static_cast<std::size_t>(count);
   }
+}
+
+}  // namespace
+
+Result<InputEnd> read_input(int fd, std::size_t limit, const InputTaker& take) {
+  return read_source({fd, "cannot read stdin"}, limit, take);
+}
+
+Result<InputEnd> read_input_at(const std::string& path, std::size_t limit, const InputTaker& take) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC));
+  if (!fd.valid()) {
+    const int error = errno;
+    const ErrorKind kind = error == ENOENT   ? ErrorKind::not_found
+                           : error == EACCES ? ErrorKind::permission
+                                             : ErrorKind::io;
+    return fail(kind, std::string("cannot be opened: ") + std::strerror(error), error);
+  }
+  return read_source({fd.get(), "cannot be read"}, limit, take);
 }
 
 }  // namespace cudart_doctor

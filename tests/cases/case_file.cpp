@@ -5,6 +5,7 @@
 
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/formats/proc_text.hpp"
+#include "cudart_doctor/model/probe.hpp"
 
 namespace cudart_doctor::test {
 namespace {
@@ -19,11 +20,15 @@ constexpr std::array<std::string_view, 6> kObjectKinds{"cudart",      "lookalike
 constexpr std::array<std::string_view, 14> kObjectKeys{
     "kind", "soname", "ver",           "build", "missing",   "needed",           "needs",
     "size", "uses",   "static-cudart", "named", "undefined", "undefined-driver", "version-need"};
-constexpr std::array<std::string_view, 10> kHostKeys{
-    "kmod",       "pidns.self", "pidns.peer", "nspid.self",        "nspid.peer",
-    "uuids.self", "uuids.peer", "ldconf",     "yama.ptrace_scope", "cap_sys_ptrace"};
-constexpr std::array<std::string_view, 5> kProbeKeys{
-    "ipc.local", "ipc.peer.open", "cudaGetDeviceCount", "app.reported", "pidfd_getfd"};
+constexpr std::array<std::string_view, 17> kHostKeys{
+    "kmod",         "pidns.self", "pidns.peer",        "nspid.self",     "nspid.peer",
+    "uuids.self",   "uuids.peer", "yama.ptrace_scope", "cap_sys_ptrace", "ldconf",
+    "device-nodes", "mntns.self", "mntns.doctor",      "no-ipc",         "mps",
+    "nvml",         "maps.moving"};
+constexpr std::array<std::string_view, 8> kProbeKeys{
+    "ipc.local",   "ipc.peer.open", "cudaGetDeviceCount", "app.reported",
+    "pidfd_getfd", "driverVersion", "runtimeVersion",     "pair"};
+constexpr std::string_view kStageKey = "stage.";
 constexpr std::array<std::string_view, 4> kFailWords{"open", "unexpected-filename", "not-found",
                                                      "multiple"};
 constexpr std::array<std::string_view, 4> kSeverities{"info", "warning", "error", "critical"};
@@ -130,14 +135,22 @@ Result<std::pair<std::string, std::string>> split_pair(std::string_view text,
                    std::string(text.substr(cut + separator.size()))};
 }
 
-template <std::size_t N>
+using KeyCheck = bool (*)(std::string_view key);
+
+bool is_host_key(std::string_view key) { return one_of(kHostKeys, key); }
+
+/// "stage.kernels": any stage of the probe.
+bool is_probe_key(std::string_view key) {
+  const bool is_stage =
+      key.starts_with(kStageKey) && one_of(kStageNames, key.substr(kStageKey.size()));
+  return is_stage || one_of(kProbeKeys, key);
+}
+
 Result<void> add_keyed(std::map<std::string, std::string>& into, std::string_view rest,
-                       const std::array<std::string_view, N>& allowed) {
+                       KeyCheck is_known) {
   auto pair = split_pair(rest, "=");
   if (!pair) return tl::unexpected(pair.error());
-  if (!one_of(allowed, pair->first)) {
-    return fail(ErrorKind::malformed, "unknown key " + pair->first);
-  }
+  if (!is_known(pair->first)) return fail(ErrorKind::malformed, "unknown key " + pair->first);
   if (!into.insert(*pair).second) return fail(ErrorKind::malformed, "given twice: " + pair->first);
   return {};
 }
@@ -149,8 +162,8 @@ Result<void> add_fact(CaseFacts& facts, std::string_view line) {
   const std::string_view rest = line.substr(blank + 1);
   if (word == "obj") return add_object(facts, rest);
   if (word == "disk") return add_disk(facts, rest);
-  if (word == "host") return add_keyed(facts.host, rest, kHostKeys);
-  if (word == "probe") return add_keyed(facts.probe, rest, kProbeKeys);
+  if (word == "host") return add_keyed(facts.host, rest, &is_host_key);
+  if (word == "probe") return add_keyed(facts.probe, rest, &is_probe_key);
   if (word == "search" || word == "env") {
     auto pair = split_pair(rest, word == "env" ? "=" : " -> ");
     if (!pair) return tl::unexpected(pair.error());
@@ -324,7 +337,7 @@ Result<void> fill_run(CaseRun& run, const Block& block) {
 
 bool is_finding_id(std::string_view id) {
   constexpr std::array<std::pair<std::string_view, unsigned>, 5> kFamilies{
-      {{"RT", 12}, {"MP", 8}, {"DR", 13}, {"IP", 9}, {"SY", 5}}};
+      {{"RT", 12}, {"MP", 8}, {"DR", 15}, {"IP", 9}, {"SY", 5}}};
   if (id.size() != 4) return false;
   const auto number = parse_unsigned(id.substr(2), 10);
   return number && std::any_of(kFamilies.begin(), kFamilies.end(), [&](const auto& family) {

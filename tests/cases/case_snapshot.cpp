@@ -240,6 +240,41 @@ Identity identity_of(const CaseFacts& facts, const std::string& side) {
   return identity;
 }
 
+const std::string* host_line(const CaseFacts& facts, const std::string& key) {
+  const auto found = facts.host.find(key);
+  return found == facts.host.end() ? nullptr : &found->second;
+}
+
+/// Device nodes of the target, by their paths; their numbers are their places in the list.
+std::vector<DeviceNode> nodes_of(std::string_view list) {
+  std::vector<DeviceNode> out;
+  for (std::string& path : names_of(list)) {
+    DeviceNode node;
+    node.dev_major = 195;
+    node.dev_minor = static_cast<std::uint32_t>(out.size());
+    node.path = std::move(path);
+    out.push_back(std::move(node));
+  }
+  return out;
+}
+
+/// Mount namespaces, device nodes, and what was said of MPS, NVML and the platform.
+void add_surroundings(Snapshot& snapshot, const CaseFacts& facts) {
+  if (const auto* inode = host_line(facts, "mntns.self")) {
+    snapshot.process.namespaces["mnt"] = parse_unsigned(*inode, 10).value_or(0);
+  }
+  if (const auto* inode = host_line(facts, "mntns.doctor")) {
+    snapshot.process.own_namespaces["mnt"] = parse_unsigned(*inode, 10).value_or(0);
+  }
+  if (const auto* list = host_line(facts, "device-nodes")) {
+    snapshot.process.rights.device_nodes = Fact<std::vector<DeviceNode>>::known(nodes_of(*list));
+  }
+  if (const auto* sign = host_line(facts, "no-ipc")) snapshot.host.no_ipc_sign = *sign;
+  if (const auto* place = host_line(facts, "mps")) snapshot.probe.gate.mps = *place;
+  if (const auto* note = host_line(facts, "nvml")) snapshot.probe.gate.cards_note = *note;
+  if (host_line(facts, "maps.moving") != nullptr) snapshot.capture.maps_consistent = false;
+}
+
 void add_target(Snapshot& snapshot, const CaseFacts& facts) {
   const Identity identity = identity_of(facts, "self");
   snapshot.process.ns_pids = identity.pids;
@@ -301,6 +336,7 @@ Result<Snapshot> make_snapshot(const CaseRun& run) {
   snapshot.loader.cache = Fact<std::vector<LoaderCacheEntry>>::unknown("not given by the case");
   snapshot.host.given = run.facts.host;
   add_target(snapshot, run.facts);
+  add_surroundings(snapshot, run.facts);
   add_peer(snapshot, run.facts);
   for (const auto& [key, value] : run.facts.probe) give_probe(snapshot, key, value);
   if (const auto scope = run.facts.host.find("yama.ptrace_scope"); scope != run.facts.host.end()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -40,6 +41,38 @@ void give_descriptor(Snapshot& snapshot, std::string_view value) {
   snapshot.probe.mechanisms.push_back(result);
 }
 
+/// A code, "wrong" (it ended without an error, and not as it must) or "crash" (it never ended).
+void set_end(StageResult& stage, std::string_view value) {
+  if (value != "wrong" && value != "crash") return;
+  stage.outcome = value == "wrong" ? StageOutcome::fail : StageOutcome::begun;
+  stage.code.reset();
+}
+
+/// The stage of "stage.kernels".
+std::optional<Stage> stage_named(std::string_view key) {
+  constexpr std::string_view kPrefix = "stage.";
+  if (!key.starts_with(kPrefix)) return std::nullopt;
+  for (std::size_t i = 0; i < kStageNames.size(); ++i) {
+    if (kStageNames.at(i) == key.substr(kPrefix.size())) return static_cast<Stage>(i);
+  }
+  return std::nullopt;
+}
+
+void give_stage(Snapshot& snapshot, Stage stage, std::string_view value) {
+  StageResult& result = add_stage(snapshot, stage, code_of(value));
+  if (stage >= Stage::context) result.device = 0;
+  set_end(result, value);
+}
+
+/// A round trip or a copy from card 0 to card 1.
+void give_pair(Snapshot& snapshot, std::string_view value) {
+  StageResult& result = add_stage(snapshot, Stage::peer_access, code_of(value));
+  result.device = 0;
+  result.peer_device = 1;
+  result.call = "cudaDeviceEnablePeerAccess";
+  set_end(result, value);
+}
+
 }  // namespace
 
 ProbedRuntime& probed_runtime(Snapshot& snapshot) {
@@ -75,6 +108,14 @@ void give_probe(Snapshot& snapshot, std::string_view key, std::string_view value
     give_round_trip(snapshot, code_of(value));
   } else if (key == "pidfd_getfd") {
     give_descriptor(snapshot, value);
+  } else if (key == "pair") {
+    give_pair(snapshot, value);
+  } else if (key == "driverVersion") {
+    probed_runtime(snapshot).driver_version = code_of(value);
+  } else if (key == "runtimeVersion") {
+    probed_runtime(snapshot).runtime_version = code_of(value);
+  } else if (const auto stage = stage_named(key)) {
+    give_stage(snapshot, *stage, value);
   } else {
     snapshot.host.given_probe[std::string(key)] = value;
   }

@@ -15,8 +15,9 @@ ProbedRuntime& probed_runtime(Snapshot& snapshot);
 /// Adds a stage to that record: a pass for code 0, else a failure with the code.
 StageResult& add_stage(Snapshot& snapshot, Stage stage, int code);
 
-/// "cudaGetDeviceCount", "ipc.local", "pidfd_getfd" become stages and mechanisms; "app.reported"
-/// and "ipc.peer.open", which no probe gives, stay as they are.
+/// "cudaGetDeviceCount", "ipc.local", "pidfd_getfd", "pair" and "stage.NAME" become stages and
+/// mechanisms, "driverVersion" and "runtimeVersion" the runtime's own answers; "app.reported" and
+/// "ipc.peer.open", which no probe gives, stay as they are.
 void give_probe(Snapshot& snapshot, std::string_view key, std::string_view value);
 
 }  // namespace cudart_doctor::test

@@ -8,13 +8,14 @@
 #include <variant>
 #include <vector>
 
+#include "cudart_doctor/analyze/diff.hpp"
 #include "cudart_doctor/analyze/probe_plan.hpp"
 #include "cudart_doctor/analyze/scan_plan.hpp"
 #include "cudart_doctor/model/finding.hpp"
 
 namespace cudart_doctor {
 
-enum class Command : std::uint8_t { inspect, snapshot, policies, explain, json_schema };
+enum class Command : std::uint8_t { inspect, snapshot, policies, explain, diff, json_schema };
 enum class Format : std::uint8_t { text, json };
 enum class ColorChoice : std::uint8_t { automatic, always, never };
 
@@ -39,6 +40,8 @@ struct Options {
   std::string log_level = "warn";
   std::string directory;               ///< snapshot: where to.
   std::optional<std::string> subject;  ///< explain: a finding, a code, "-"; nothing: all findings.
+  std::vector<std::string> compared;   ///< diff: reports, snapshots' folders, "-".
+  std::vector<IgnoredPart> ignored;    ///< diff: what is not to be compared.
 
   /// Whether something that can be inspected was named.
   [[nodiscard]] bool names_target() const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "cudart_doctor/base/result.hpp"
@@ -16,5 +17,9 @@ using InputTaker = std::function<void(std::string_view bytes)>;
 /// Gives `take` at most `limit` bytes of descriptor `fd`; EINTR is retried. `cut` where there was
 /// more. Errors: io with errno.
 Result<InputEnd> read_input(int fd, std::size_t limit, const InputTaker& take);
+
+/// The same for what lies at `path`: a file, a pipe (a shell's `<(command)`). Opening a pipe waits
+/// for its writer. Errors: not_found, permission, io.
+Result<InputEnd> read_input_at(const std::string& path, std::size_t limit, const InputTaker& take);
 
 }  // namespace cudart_doctor

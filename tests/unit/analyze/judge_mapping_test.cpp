@@ -97,6 +97,22 @@ TEST_CASE("MP04: another mount namespace, an error only where a CUDA library sta
   CHECK(severity(World().unread(kReal12, "Permission denied"), 1, 1) == "absent");
 }
 
+TEST_CASE("MP04 names both namespaces and the ways by which libraries were read") {
+  const World world = World()
+                          .library(kReal12, runtime12())
+                          .library(kReal13, runtime13())
+                          .with([](Snapshot& snapshot) {
+                            snapshot.process.namespaces["mnt"] = 4026532601;
+                            snapshot.process.own_namespaces["mnt"] = 4026531841;
+                            snapshot.objects[0].route = ReadRoute::map_files;
+                            snapshot.objects[1].route = ReadRoute::memory;
+                          });
+  const Report report = world.judge();
+  const Finding* finding = find_finding(report, "MP04");
+  CHECK(says(finding, "Mount namespace 4026532601, the doctor's 4026531841"));
+  CHECK(says(finding, "Libraries read by map_files (1), their image in memory (1)"));
+}
+
 TEST_CASE("MP05: another file at the path is proven by inode and build-id together") {
   check_all("MP05",
             {{"inode and build-id differ",
@@ -142,6 +158,7 @@ TEST_CASE("MP06: only the name, critical where the old scan stops at it") {
        {"the shim: a finding of its own", World().library(kShim, shim()), "absent"}});
   CHECK(says(find_finding(in_directory().package("sglang", "0.5.15").judge(), "MP06"),
              "Unexpected filename: libcublas.so.12"));
+  CHECK(says(find_finding(last.judge(), "MP06"), "the directory name libcudart-12"));
 }
 
 TEST_CASE("MP07: paths that simple tools misread") {

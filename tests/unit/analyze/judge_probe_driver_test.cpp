@@ -109,6 +109,16 @@ TEST_CASE("DR02: 35 where the driver's version is 0") {
                       "absent"}});
 }
 
+TEST_CASE("DR02 says what was asked for, where, and with which answer") {
+  const Report report = World(bare(35, 0)).with(search_finds_nothing).judge();
+  const Finding* finding = find_finding(report, "DR02");
+  CHECK(says(finding, "35 (cudaErrorInsufficientDriver)"));
+  CHECK(says(finding, "driver version 0"));
+  CHECK(says(finding, "libcuda.so.1 and nothing else"));
+  CHECK(says(finding, "Searched: /"));
+  CHECK(says(finding, "/usr/lib"));
+}
+
 TEST_CASE("35 with a broken driver file is DR03 alone, with a stub DR01 alone") {
   const World broken = World(bare(35, 0))
                            .on_disk("/d/libcuda.so.1", odd_file(0, "empty file"))

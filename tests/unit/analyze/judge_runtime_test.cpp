@@ -51,6 +51,16 @@ TEST_CASE("RT01: no runtime, shared or static, and everything was read") {
         plain().unread("/x/libfoo.so", "Permission denied"), "absent"}});
 }
 
+TEST_CASE("RT01 names the runtime that is needed and the wheel that brings it") {
+  const auto report_for = [](std::string_view soname) {
+    return plain().library("/x/libop.so", needing(std::string(soname))).judge();
+  };
+  CHECK(says(find_finding(report_for("libcudart.so.12"), "RT01"),
+             "Install libcudart.so.12 (wheel nvidia-cuda-runtime-cu12,"));
+  CHECK(says(find_finding(report_for("libcudart.so.13"), "RT01"), "(wheel nvidia-cuda-runtime,"));
+  CHECK(says(find_finding(report_for("libcudart.so.99"), "RT01"), "was built for"));
+}
+
 TEST_CASE("RT02: static copies only") {
   const World copy = World().library("/x/server", make_static_copy("12.4"));
   check_all(
@@ -192,6 +202,8 @@ TEST_CASE("RT11: an override that is set and not read") {
         World().library(kReal12, runtime12()).env(kVariable, kReal12), "absent"},
        {"not set", World().library(kReal12, runtime12()).env("HOME", "/root"), "absent"},
        {"the environment is unknown", World().library(kReal12, runtime12()), "absent"}});
+  CHECK(says(find_finding(valid.judge(), "RT11"), "there is a file of that name"));
+  CHECK(says(find_finding(set.judge(), "RT11"), "Whether the value leads to a file is not known"));
 }
 
 TEST_CASE("RT11: cuDNN's front end before 1.25 does not read its override") {

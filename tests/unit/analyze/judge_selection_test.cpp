@@ -165,6 +165,11 @@ TEST_CASE("RT07 advises a release only where its rule is stable here") {
   }
 }
 
+TEST_CASE("RT07 names the override that does not help") {
+  CHECK(says(find_finding(shim_first().package("vllm", "0.25.0").judge(), "RT07"),
+             "VLLM_CUDART_SO_PATH: vLLM reads it only when its scan finds nothing"));
+}
+
 TEST_CASE("RT07 shows foreign bytes escaped") {
   const Report report = World()
                             .library("/a\033[2J/libcudart.so.12", runtime12())

@@ -1,0 +1,85 @@
+#include "cudart_doctor/app/diff.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cudart_doctor/analyze/diff.hpp"
+#include "cudart_doctor/analyze/judge.hpp"
+#include "cudart_doctor/app/exit_code.hpp"
+#include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/collect/bundle.hpp"
+#include "cudart_doctor/formats/report_json.hpp"
+#include "cudart_doctor/render/render.hpp"
+#include "cudart_doctor/sys/input.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+constexpr std::string_view kStdin = "-";
+
+/// Every argument is part of the command line: what is wrong with one is a usage error.
+Error unusable(const std::string& name, const std::string& why) {
+  const std::string shown = name == kStdin ? "stdin" : escape_foreign(name);
+  return {ErrorKind::usage, "diff: " + shown + ": " + why, 0};
+}
+
+Result<std::string> whole(std::string text, Result<InputEnd> end) {
+  if (!end) return tl::unexpected(end.error());
+  if (*end == InputEnd::cut) return fail(ErrorKind::limit, "it is larger than 16 MiB");
+  return text;
+}
+
+Result<std::string> read_report(const std::string& path) {
+  std::string text;
+  auto end =
+      read_input_at(path, kMaxReportBytes, [&text](std::string_view bytes) { text.append(bytes); });
+  return whole(std::move(text), std::move(end));
+}
+
+/// The same report that --from would print.
+Result<std::string> replayed_report(const std::string& folder) {
+  auto snapshot = read_bundle(folder);
+  if (!snapshot) return tl::unexpected(snapshot.error());
+  return render_json(make_report(std::move(*snapshot), {}));
+}
+
+Result<ReportDigest> digest_of(const std::string& name, const std::string& piped) {
+  std::error_code ignored;
+  const bool folder = name != kStdin && std::filesystem::is_directory(name, ignored);
+  auto text = name == kStdin ? Result<std::string>(piped)
+              : folder       ? replayed_report(name)
+                             : read_report(name);
+  if (!text) return tl::unexpected(text.error());
+  auto digest = parse_report(*text);
+  if (!digest) return tl::unexpected(digest.error());
+  digest->name = name;
+  digest->replayed = folder;
+  return digest;
+}
+
+}  // namespace
+
+Result<std::string> read_piped(const Options& options, const World& world) {
+  const auto& names = options.compared;
+  if (std::find(names.begin(), names.end(), kStdin) == names.end()) return std::string();
+  std::string text;
+  auto end =
+      world.read_input(kMaxReportBytes, [&text](std::string_view bytes) { text.append(bytes); });
+  auto all = whole(std::move(text), std::move(end));
+  if (!all) return tl::unexpected(unusable(std::string(kStdin), all.error().message));
+  return all;
+}
+
+Result<Comparison> compare_named(const Options& options, const std::string& piped,
+                                 Progress& progress) {
+  std::vector<ReportDigest> digests;
+  for (const std::string& name : options.compared) {
+    progress.set("read a report", name);
+    auto digest = digest_of(name, piped);
+    if (!digest) return tl::unexpected(unusable(name, digest.error().message));
+    digests.push_back(without(std::move(*digest), options.ignored));
+  }
+  return compare(std::move(digests));
+}
+
+}  // namespace cudart_doctor

@@ -1,0 +1,178 @@
+// The frame of a report: limits before anything is built, then each part.
+#include "cudart_doctor/formats/report_json.hpp"
+
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "cudart_doctor/base/text.hpp"
+#include "report_traits.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kSchemaVersion = 1;
+constexpr std::size_t kMaxDepth = 32;          // A report has 8.
+constexpr std::size_t kMaxValues = 1'000'000;  // A large server's report has some 20,000.
+
+/// Looks at a document without building it. Its functions are named by nlohmann.
+class Limits final : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return count(); }
+  bool boolean(bool /*value*/) override { return count(); }
+  bool number_integer(number_integer_t /*value*/) override { return count(); }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return count(); }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return count(); }
+  bool string(string_t& /*value*/) override { return count(); }
+  bool binary(binary_t& /*value*/) override { return count(); }
+  bool start_object(std::size_t /*elements*/) override { return enter(); }
+  bool key(string_t& /*value*/) override { return count(); }
+  bool end_object() override { return leave(); }
+  bool start_array(std::size_t /*elements*/) override { return enter(); }
+  bool end_array() override { return leave(); }
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const Json::exception& /*error*/) override {
+    broken_at_ = position;
+    return false;
+  }
+
+  [[nodiscard]] const std::string& exceeded() const { return exceeded_; }
+  [[nodiscard]] std::size_t broken_at() const { return broken_at_; }
+
+ private:
+  bool count() {
+    if (++values_ <= kMaxValues) return true;
+    exceeded_ = "it holds more than a million values";
+    return false;
+  }
+  bool enter() {
+    if (++depth_ <= kMaxDepth) return count();
+    exceeded_ = "it is nested deeper than 32 levels";
+    return false;
+  }
+  bool leave() {
+    --depth_;
+    return true;
+  }
+
+  std::size_t depth_ = 0;
+  std::size_t values_ = 0;
+  std::size_t broken_at_ = 0;
+  std::string exceeded_;
+};
+
+Result<Json> parse_document(std::string_view text) {
+  if (text.size() > kMaxReportBytes) return fail(ErrorKind::limit, "it is larger than 16 MiB");
+  if (trim(text).empty()) return fail(ErrorKind::malformed, "it is empty");
+  Limits limits;
+  if (!Json::sax_parse(text, &limits)) {
+    if (!limits.exceeded().empty()) return fail(ErrorKind::limit, limits.exceeded());
+    return fail(ErrorKind::malformed,
+                "it is no JSON: wrong at byte " + std::to_string(limits.broken_at()));
+  }
+  Json document = Json::parse(text, nullptr, false);
+  if (document.is_discarded()) return fail(ErrorKind::malformed, "it is no JSON");
+  return document;
+}
+
+Result<void> check_kind(const Json& document) {
+  const auto is_text = [](const Json& from, const char* key) {
+    return from.is_object() && from.contains(key) && from[key].is_string();
+  };
+  if (!document.is_object() || !document.contains("schema_version")) {
+    return fail(ErrorKind::unsupported, "it is no report of cudart-doctor");
+  }
+  if (document["schema_version"] != kSchemaVersion) {
+    const std::string given = document["schema_version"].is_number()
+                                  ? " " + document["schema_version"].dump()
+                                  : std::string();
+    return fail(ErrorKind::unsupported,
+                "its schema version" + given + " is not 1, the only one that this program knows");
+  }
+  if (document.contains("error")) {
+    const Json& error = document["error"];
+    const std::string message =
+        is_text(error, "message")
+            ? ": " + escape_foreign(error["message"].get_ref<const std::string&>().substr(0, 200))
+            : std::string();
+    return fail(ErrorKind::unsupported, "it is of a run that ended without a report" + message);
+  }
+  if (!document.contains("findings") || !document.contains("runtimes")) {
+    return fail(ErrorKind::unsupported,
+                "it is no report; `policies`, `explain` and `diff` print documents of their own");
+  }
+  return {};
+}
+
+std::string title_of(ReportReader& reader, const Json& report) {
+  const Json& target = reader.object(report, "target");
+  if (reader.text(target, "mode") == "environment") return "environment only";
+  const Json& pid = target.contains("pid") ? target["pid"] : Json();
+  return "pid " + (pid.is_number_integer() ? pid.dump() : "?") + " " + reader.text(target, "title");
+}
+
+std::vector<std::string> blind_spots(ReportReader& reader, const Json& report) {
+  const Json& capture = reader.object(report, "capture");
+  std::vector<std::string> out;
+  const std::size_t unread = reader.array(capture, "unread").size();
+  if (unread != 0) out.push_back(count_of(unread, "object") + " could not be read");
+  if (reader.flag(capture, "maps_truncated")) out.emplace_back("the list of mappings was cut");
+  if (!reader.flag(capture, "maps_consistent")) {
+    out.emplace_back("the list of mappings changed while it was read");
+  }
+  return out;
+}
+
+void append(std::vector<Trait>& to, std::vector<Trait> from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+ReportDigest read_digest(ReportReader& reader, const Json& report) {
+  ReportDigest out;
+  out.tool_version = reader.text(reader.object(report, "tool"), "version");
+  out.host = reader.text_or_null(reader.object(report, "host"), "name").value_or("");
+  out.generated_at = reader.text_or_null(report, "generated_at").value_or("");
+  out.title = title_of(reader, report);
+  out.sentence = reader.text(reader.object(report, "headline"), "sentence");
+  const Json& verdict = reader.object(report, "verdict");
+  out.worst = reader.text_or_null(verdict, "worst").value_or("");
+  out.undecided = reader.text_or_null(verdict, "undecided").has_value();
+  out.blind = blind_spots(reader, report);
+  RuntimeTraits runtimes = runtime_traits(reader, report);
+  out.order = std::move(runtimes.order);
+  out.order_titles = std::move(runtimes.order_titles);
+  out.traits = verdict_traits(reader, report);
+  append(out.traits, finding_traits(reader, report));
+  append(out.traits, std::move(runtimes.traits));
+  append(out.traits, selection_traits(reader, report));
+  append(out.traits, consumer_traits(reader, report));
+  append(out.traits, driver_traits(reader, report));
+  const auto environment = report.find("environment");
+  if (environment != report.end() && environment->is_null()) {
+    out.unread.push_back(
+        {Area::environment, reader.text_or_null(report, "environment_reason").value_or("unknown")});
+  } else {
+    append(out.traits, variable_traits(reader, reader.object(report, "environment")));
+  }
+  append(out.traits, probe_traits(reader, report));
+  append(out.traits, namespace_traits(reader, report));
+  return out;
+}
+
+}  // namespace
+
+Result<ReportDigest> parse_report(std::string_view text) {
+  const auto document = parse_document(text);
+  if (!document) return tl::unexpected(document.error());
+  const auto kind = check_kind(*document);
+  if (!kind) return tl::unexpected(kind.error());
+  ReportReader reader;
+  ReportDigest digest = read_digest(reader, *document);
+  if (!reader.error().empty()) {
+    return fail(ErrorKind::malformed, "it is no sound report: " + reader.error());
+  }
+  return digest;
+}
+
+}  // namespace cudart_doctor

@@ -1,0 +1,83 @@
+// Reports through their JSON to a comparison and its text.
+#include "cudart_doctor/analyze/diff.hpp"
+
+#include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/formats/report_json.hpp"
+#include "cudart_doctor/render/diff.hpp"
+#include "render/style.hpp"
+#include "support/catch.hpp"
+#include "support/report_builder.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+ReportDigest digest_of(const Report& report, const std::string& name) {
+  auto digest = parse_report(render_json(report));
+  REQUIRE(digest.has_value());
+  digest->name = name;
+  return *digest;
+}
+
+std::vector<ReportDigest> all_digests() {
+  std::vector<ReportDigest> out;
+  for (const auto& [name, report] : testing::all_reports()) out.push_back(digest_of(report, name));
+  return out;
+}
+
+TEST_CASE("every report can be read back, and does not differ from itself") {
+  for (const ReportDigest& digest : all_digests()) {
+    INFO(digest.name);
+    CHECK(differences(digest, digest).empty());
+    CHECK(compare({digest, digest}).equal());
+  }
+}
+
+TEST_CASE("reports differ exactly where their canonical texts do") {
+  const auto all = all_digests();
+  for (const ReportDigest& one : all) {
+    for (const ReportDigest& two : all) {
+      INFO(one.name << " and " << two.name);
+      CHECK(differences(one, two).empty() == (canonical_text(one) == canonical_text(two)));
+    }
+  }
+}
+
+TEST_CASE("the text fits 80 columns and steers no terminal") {
+  const auto all = all_digests();
+  for (const ReportDigest& one : all) {
+    for (const ReportDigest& two : all) {
+      const std::string text = render_diff_text(compare({one, two}), {});
+      for (const std::string_view line : split(text, '\n')) {
+        INFO(line);
+        CHECK(display_width(line) <= kColumns);
+        CHECK(printable(line) == line);
+      }
+    }
+  }
+}
+
+TEST_CASE("equal reports take one line") {
+  const auto report = digest_of(testing::critical_report(), "a");
+  const std::string text = render_diff_text(compare({report, report, report}), {});
+  CHECK(text.find('\n') == text.size() - 1);
+  CHECK(text.starts_with("No difference between 3 reports: "));
+}
+
+TEST_CASE("the first line says which is worse") {
+  const auto good = digest_of(testing::healthy_report(), "good");
+  const auto bad = digest_of(testing::critical_report(), "bad");
+  CHECK(
+      render_diff_text(compare({good, bad}), {}).starts_with("B differs from A: worse, critical"));
+  CHECK(render_diff_text(compare({bad, good}), {}).starts_with("B differs from A: better, "));
+  CHECK(render_diff_text(compare({good, bad, good}), {}).starts_with("2 of 3 agree; B (bad, pid "));
+}
+
+TEST_CASE("labels go on after Z") {
+  CHECK(digest_label(0) == "A");
+  CHECK(digest_label(25) == "Z");
+  CHECK(digest_label(26) == "AA");
+  CHECK(digest_label(63) == "BL");
+}
+
+}  // namespace
+}  // namespace cudart_doctor
