@@ -194,12 +194,17 @@ std::string slot_users(const Snapshot& snapshot, const std::vector<SlotUse>& use
   return first_ones(std::move(names));
 }
 
-std::vector<std::string> user_phrases(const Observations& seen, const Candidate& candidate) {
+const Provenance* provenance_of(const Observations& seen, const Candidate& candidate) {
   const auto at = std::find_if(seen.candidates.begin(), seen.candidates.end(),
                                [&](const Candidate& each) { return &each == &candidate; });
   const auto index = static_cast<std::size_t>(at - seen.candidates.begin());
-  if (index >= seen.provenance.size()) return {};
-  const Provenance& provenance = seen.provenance[index];
+  return index < seen.provenance.size() ? &seen.provenance[index] : nullptr;
+}
+
+std::vector<std::string> user_phrases(const Observations& seen, const Candidate& candidate) {
+  const Provenance* brought = provenance_of(seen, candidate);
+  if (brought == nullptr) return {};
+  const Provenance& provenance = *brought;
   std::vector<std::string> out;
   std::vector<std::string> needers;
   for (const NeededBy& each : provenance.needed_by) {
