@@ -184,8 +184,11 @@ std::vector<std::string> futile_overrides(const Rows& rows) {
 
 std::string slot_users(const Snapshot& snapshot, const std::vector<SlotUse>& uses) {
   std::vector<SlotUse> sorted = uses;
-  std::ranges::stable_sort(sorted, std::greater<>(),
-                           [](const SlotUse& use) { return use.names.size(); });
+  std::ranges::sort(sorted, [](const SlotUse& a, const SlotUse& b) {
+    const std::size_t left = a.names.size();
+    const std::size_t right = b.names.size();
+    return left != right ? left > right : a.object < b.object;
+  });
   std::vector<std::string> names;
   for (const SlotUse& use : sorted) {
     names.push_back(file_of(snapshot, use.object) + " (" + count_of(use.names.size(), "name") +
