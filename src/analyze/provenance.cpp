@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "cudart_doctor/analyze/load_scope.hpp"
@@ -41,7 +42,11 @@ Space make_space(LoadScope scope, const std::string& note) {
       space.needed_by[need.entry].push_back({entries[i].object, std::string(need.soname)});
     }
   }
-  for (auto& list : space.needed_by) std::ranges::stable_sort(list, {}, &NeededBy::object);
+  for (auto& list : space.needed_by) {
+    std::ranges::sort(list, [](const NeededBy& a, const NeededBy& b) {
+      return std::tie(a.object, a.soname) < std::tie(b.object, b.soname);
+    });
+  }
   space.preloaded = find_preloaded(space.scope);
   space.doubt = doubt_about(space.scope, note);
   return space;

@@ -185,8 +185,11 @@ std::vector<std::string> futile_overrides(const Rows& rows) {
 
 std::string slot_users(const Snapshot& snapshot, const std::vector<SlotUse>& uses) {
   std::vector<SlotUse> sorted = uses;
-  std::ranges::stable_sort(sorted, std::greater<>(),
-                           [](const SlotUse& use) { return use.names.size(); });
+  std::ranges::sort(sorted, [](const SlotUse& a, const SlotUse& b) {
+    const std::size_t left = a.names.size();
+    const std::size_t right = b.names.size();
+    return left != right ? left > right : a.object < b.object;
+  });
   std::vector<std::string> names;
   for (const SlotUse& use : sorted) {
     names.push_back(file_of(snapshot, use.object) + " (" + count_of(use.names.size(), "name") +
@@ -195,12 +198,17 @@ std::string slot_users(const Snapshot& snapshot, const std::vector<SlotUse>& use
   return first_ones(std::move(names));
 }
 
-std::vector<std::string> user_phrases(const Observations& seen, const Candidate& candidate) {
+const Provenance* provenance_of(const Observations& seen, const Candidate& candidate) {
   const auto at = std::find_if(seen.candidates.begin(), seen.candidates.end(),
                                [&](const Candidate& each) { return &each == &candidate; });
   const auto index = static_cast<std::size_t>(at - seen.candidates.begin());
-  if (index >= seen.provenance.size()) return {};
-  const Provenance& provenance = seen.provenance[index];
+  return index < seen.provenance.size() ? &seen.provenance[index] : nullptr;
+}
+
+std::vector<std::string> user_phrases(const Observations& seen, const Candidate& candidate) {
+  const Provenance* brought = provenance_of(seen, candidate);
+  if (brought == nullptr) return {};
+  const Provenance& provenance = *brought;
   std::vector<std::string> out;
   std::vector<std::string> needers;
   for (const NeededBy& each : provenance.needed_by) {

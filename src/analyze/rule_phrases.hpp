@@ -46,6 +46,9 @@ std::string helpful_releases(const Observations& seen, const Rows& rows,
 /// Why the override variable does not help the consumers behind `rows`, each once.
 std::vector<std::string> futile_overrides(const Rows& rows);
 
+/// Who brought a candidate, which is one of `seen`; nullptr where that was not asked.
+const Provenance* provenance_of(const Observations& seen, const Candidate& candidate);
+
 /// Who brought a candidate and whose slots point into it: "needed by libtorch_cuda.so", "used by
 /// libc10_cuda.so (12 names) and 3 more"; nothing where nobody is known.
 std::vector<std::string> user_phrases(const Observations& seen, const Candidate& candidate);

@@ -1,6 +1,7 @@
 // RT01, RT02, RT03, RT05, RT06, RT11: what runtimes are there, apart from who selects which.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <set>
 
@@ -209,6 +210,22 @@ std::string one_of(const Snapshot& snapshot, const std::vector<const Candidate*>
          listed({packages.begin(), packages.end()}, "or");
 }
 
+/// Which of several copies of one soname a DT_NEEDED or dlopen of it gives.
+std::string soname_sentence(const Observations& seen, const std::vector<const Candidate*>& copies,
+                            const std::string& soname) {
+  const Candidate* first = nullptr;
+  std::uint32_t place = UINT32_MAX;
+  for (const Candidate* copy : copies) {
+    const Provenance* brought = provenance_of(seen, *copy);
+    if (copy->soname != soname || brought == nullptr || brought->loader_namespace != 0) continue;
+    if (!brought->load_order || *brought->load_order >= place) continue;
+    place = *brought->load_order;
+    first = copy;
+  }
+  if (first == nullptr) return "Only load order decides which of them " + soname + " gives";
+  return soname + " gives " + escape_foreign(first->path) + ": it was loaded first";
+}
+
 std::vector<Finding> judge_duplicates(const Observations& seen) {
   std::map<int, std::vector<const Candidate*>> by_major;
   for (const Candidate* candidate : distinct_runtimes(seen.snapshot, seen.candidates)) {
@@ -232,7 +249,7 @@ std::vector<Finding> judge_duplicates(const Observations& seen) {
             " runtime are loaded" + (shared.empty() ? "." : " under one soname, " + shared + "."));
     for (const Candidate* copy : copies) finding.evidence.push_back(described(seen, *copy));
     if (!shared.empty()) {
-      finding.evidence.push_back("Only load order decides which of them " + shared + " gives");
+      finding.evidence.push_back(soname_sentence(seen, copies, shared));
     }
     if (seen_failing) {
       finding.evidence.push_back("The application reported CUDA error " + shown_code(*reported));

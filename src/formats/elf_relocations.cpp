@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 namespace cudart_doctor::elf {
 namespace {
@@ -107,7 +109,9 @@ Result<void> SlotReader::read(const Table& table) {
 /// Some linkers let DT_RELASZ cover the jump slots too: an address counts once.
 std::vector<SlotPlace> SlotReader::take() {
   const auto at = [](const SlotPlace& slot) { return slot.vaddr; };
-  std::ranges::stable_sort(slots_, {}, at);
+  std::ranges::sort(slots_, [](const SlotPlace& a, const SlotPlace& b) {
+    return std::tie(a.vaddr, a.name, a.version) < std::tie(b.vaddr, b.name, b.version);
+  });
   const auto rest = std::ranges::unique(slots_, {}, at);
   slots_.erase(rest.begin(), rest.end());
   return std::move(slots_);

@@ -69,8 +69,11 @@ std::string use_phrase(const Report& report, const Provenance& own, std::size_t 
   std::vector<const SlotUse*> uses;
   for (const SlotUse& use : own.used_by) uses.push_back(&use);
   if (uses.empty()) return {};
-  std::ranges::stable_sort(uses, std::greater<>(),
-                           [](const auto* use) { return use->names.size(); });
+  std::ranges::sort(uses, [](const SlotUse* a, const SlotUse* b) {
+    const std::size_t left = a->names.size();
+    const std::size_t right = b->names.size();
+    return left != right ? left > right : a->object < b->object;
+  });
   std::vector<std::string> users;
   for (const SlotUse* use : uses) {
     users.push_back(file_of(report, use->object) + " (" + count_of(use->names.size(), "name") +

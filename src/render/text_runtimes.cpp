@@ -143,7 +143,8 @@ void write_candidate(TextWriter& writer, const Report& report, std::size_t index
   }
   if (candidate.build_id) writer.labelled("", "build-id " + escape_foreign(*candidate.build_id));
   const Provenance& provenance = provenance_of(report, index);
-  if (!provenance.arrival_note.empty() && provenance.arrival != Arrival::preload) {
+  if (object != nullptr && !provenance.arrival_note.empty() &&
+      provenance.arrival != Arrival::preload) {
     writer.labelled("", "arrival: " + printable(provenance.arrival_note));
   }
   for (const auto& sign : candidate.evidence) writer.labelled("", "- " + printable(sign));

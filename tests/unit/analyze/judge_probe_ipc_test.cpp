@@ -314,6 +314,25 @@ TEST_CASE("IP08: what stands between the program and CUDA") {
               "absent"}});
 }
 
+TEST_CASE("IP08 says whose slots point into the hook") {
+  SyntheticElf hook = make_plain("hook.so");
+  hook.elf.exports = {"cudaMalloc"};
+  const auto bound = [](Snapshot& snapshot) {
+    std::uint32_t target = 0;
+    for (std::uint32_t i = 0; i < snapshot.objects.size(); ++i) {
+      if (snapshot.objects[i].path() == "/opt/hook.so") target = i;
+    }
+    snapshot.objects[target == 0 ? 1 : 0].slots =
+        Fact<std::vector<Slot>>::known({{"cudaMalloc", "", 1, true, target}});
+  };
+  const Report report = process_with_driver()
+                            .library("/opt/hook.so", hook)
+                            .env("LD_PRELOAD", "/opt/hook.so")
+                            .with(bound)
+                            .judge();
+  CHECK(says(find_finding(report, "IP08"), "takes over cudaMalloc; used by "));
+}
+
 TEST_CASE("SY01 by the probe: a genuine runtime without a name that consumers bind") {
   const auto lacks = [](Snapshot& snapshot) {
     fail_at(snapshot, Stage::symbols, std::nullopt);

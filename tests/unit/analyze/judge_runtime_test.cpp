@@ -141,6 +141,28 @@ TEST_CASE("RT05: copies of one major, error under one public soname") {
   CHECK(says(find_finding(pair.judge(), "RT05"), "Only load order decides"));
 }
 
+TEST_CASE("RT05 says which copy the soname gives, and who uses which") {
+  const auto loaded = [](Snapshot& snapshot) {
+    // The one at the higher address was loaded first.
+    snapshot.link_map = Fact<std::vector<LinkNamespace>>::known(
+        {{0, {{0, std::string(kOther12), 1}, {0, std::string(kReal12), 0}, {0, "/u.so", 2}}, {}}});
+    snapshot.objects[2].slots =
+        Fact<std::vector<Slot>>::known({{"cudaMalloc", "libcudart.so.12", 1, true, 0}});
+  };
+  SyntheticElf user = make_plain("u.so");
+  user.elf.needed = {"libcudart.so.12"};
+  const Report report = World()
+                            .library(kReal12, runtime12())
+                            .library(kOther12, runtime12())
+                            .library("/u.so", user)
+                            .with(loaded)
+                            .judge();
+  const Finding* finding = find_finding(report, "RT05");
+  CHECK(says(finding, "libcudart.so.12 gives " + std::string(kOther12)));
+  CHECK(says(finding, std::string(kOther12) + ", version 12.8, soname libcudart.so.12, needed by"));
+  CHECK(says(finding, "used by u.so (1 name)"));
+}
+
 TEST_CASE("RT06: two majors, critical where cuDNN's front end would refuse") {
   const World pair = World().library(kReal12, runtime12()).library(kReal13, runtime13());
   const World frontend =
