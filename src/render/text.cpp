@@ -29,7 +29,7 @@ constexpr std::array<Room, 4> kRooms{{
      .installed = 1,
      .companions = 1,
      .unknown_rules = 0,
-     .reason_lines = 1},
+     .reason_lines = 2},
 }};
 
 std::string_view owner_text(Owner owner) {
@@ -180,7 +180,8 @@ std::string render_text(const Report& report, const TextOptions& options) {
   for (const Room& room : kRooms) {
     text = written(report, options, room);
     const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-    if (options.verbose || lines <= kScreen) break;
+    // Short lines are many: on a narrow terminal nothing is left out for it.
+    if (options.verbose || options.columns < kMostColumns || lines <= kScreen) break;
   }
   return text;
 }

@@ -5,7 +5,7 @@ Usage: record.py PATH_OF_CUDART_DOCTOR FOLDER   (root; the wheels of scripts/fet
 Each process has a mount, PID and host name namespace of its own, in which the wheels lie in
 /opt/venv and no toolkit is installed, so that a bundle tells nothing of the machine that it was
 made on. Long lists of exported names are cut to those that a selection rule binds: the report must
-be the same afterwards. Recording again changes inode numbers and times, never what a report says.
+be the same afterwards. Recording again changes the time, inode numbers and nothing else of a report.
 """
 import json
 import os
