@@ -108,6 +108,10 @@ void add_report(CLI::App& app, Options& options) {
   app.add_option("--policy", options.policy, "Selection rule that the headline follows")
       ->check(CLI::Validator(check_policy, ""))
       ->type_name("ID");
+  app.add_option("--profile", options.profiles,
+                 "Check a list of names on the runtime that a rule takes")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   app.add_option("--fail-on", options.fail_on, "Lowest severity that exits with 1 (error)")
       ->transform(one_of({{"info", int(Severity::info)},
                           {"warning", int(Severity::warning)},
@@ -237,6 +241,9 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
       ->required()
       ->type_name("DIR");
   auto* policies = app.add_subcommand("policies", "List the selection rules that are known");
+  policies->add_option("policy", options.listed, "Only this one")
+      ->check(CLI::Validator(check_policy, ""))
+      ->type_name("ID");
   auto* explain = app.add_subcommand("explain", "Explain a finding, a code, or a log on stdin");
   explain
       ->add_option("subject", options.subject,

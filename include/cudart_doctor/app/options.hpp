@@ -29,6 +29,7 @@ struct Options {
   ProbeRequest probe;
   ScanDepth depth = ScanDepth::usual;
   std::string policy;
+  std::vector<std::string> profiles;  ///< Files with lists of names to check.
   Format format = Format::text;
   std::string output = "-";
   std::chrono::milliseconds timeout{30'000};
@@ -38,6 +39,7 @@ struct Options {
   std::string log_level = "warn";
   std::string directory;               ///< snapshot: where to.
   std::optional<std::string> subject;  ///< explain: a finding, a code, "-"; nothing: all findings.
+  std::string listed;                  ///< policies: the one to list; empty: all.
 
   /// Whether something that can be inspected was named.
   [[nodiscard]] bool names_target() const {
