@@ -199,6 +199,12 @@ std::string check_together(const Options& options) {
   if (options.command == Command::explain && !options.subject && options.names_target()) {
     return "explain: name a finding, a code, or - to say what is looked for in the process";
   }
+  if (options.command == Command::snapshot && !options.profiles.empty()) {
+    return "snapshot: --profile is judged when the snapshot is replayed: --from";
+  }
+  if (options.command == Command::explain && !options.profiles.empty() && !options.names_target()) {
+    return "explain: --profile: name the process or snapshot that it is checked on";
+  }
   if (!options.peers.empty() && !options.pid && !options.port) {
     return "--peer: name the process that it shares memory with: --pid or --port";
   }

@@ -1,5 +1,6 @@
 """--profile: lists of names of the user's own; `policies` and one of its rows."""
 import json
+import os
 import re
 
 import support
@@ -84,6 +85,14 @@ class Profiles(Case):
         self.assertIn("another file has the id",
                       self.failure(2, "--profile", same, "--profile", same))
         self.assertEqual(doctor("policies", "--profile", broken).code, 2)
+
+    def test_where_nothing_is_checked_a_profile_is_refused(self):
+        file = self.profile()
+        folder = self.folder / "snap"
+        self.assertIn("when the snapshot is replayed", self.failure(
+            2, "snapshot", "--pid", os.getpid(), "--dir", folder, "--profile", file))
+        self.assertFalse(folder.exists())
+        self.assertIn("that it is checked on", self.failure(2, "explain", "RT04", "--profile", file))
 
     def test_the_example_of_the_manual_is_a_profile(self):
         page = (SOURCE / "docs/policies.md").read_text()
