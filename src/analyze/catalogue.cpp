@@ -336,6 +336,12 @@ constexpr std::array kCatalogue{
                    "crashes or hangs, or a stage fails that no other finding explains.",
                    "The process may have a working image of it in memory; another start would not.",
                    "Reinstall the package, or use another release of the runtime."},
+    CatalogueEntry{
+        "SY06", "profile-not-met", Owner::image, "error",
+        "A list of names given with --profile: the runtime that its rule takes lacks one of them, "
+        "or the rule takes none.",
+        "What needs these names fails here: at its first look-up, or when it is loaded.",
+        "Let the process load a runtime that has the names, or correct the list."},
 };
 
 }  // namespace

@@ -21,6 +21,8 @@ struct KnownConsumer {
   std::array<std::string_view, 4> folders;
   /// Files that may define its search through maps; the first one lists the bound names.
   std::array<std::string_view, 2> sources;
+  /// Other distributions that bring it: one a CUDA release, or its earlier name.
+  std::array<std::string_view, 3> other_distributions = {};
 };
 
 /// The name of the folder directly around an extension module; empty for other files. A checkout's

@@ -1,5 +1,6 @@
 // Signatures and boundaries were read in the released wheels: vLLM 0.8.5 to 0.33.0, SGLang 0.4.10
-// to 0.5.23, FlashInfer 0.5.3 to 0.7.4, cudnn-frontend 1.24.1 to 1.32.0, TileLang 0.1.8 to 0.1.15.
+// to 0.5.23, FlashInfer 0.5.3 to 0.7.4, cudnn-frontend 1.24.1 to 1.32.0, TileLang 0.1.8 to 0.1.15,
+// cuda-pathfinder 1.0.0 to 1.9.1, sgl-kernel 0.1.0; its later texts in the SGLang repository.
 #include "consumer_vintage.hpp"
 
 #include <array>
@@ -44,7 +45,7 @@ struct Boundary {
 };
 
 // For each consumer the newest first.
-constexpr std::array<Boundary, 13> kBoundaries = {{
+constexpr std::array<Boundary, 17> kBoundaries = {{
     {"vllm", "0.31.0", "vllm-2026-10"},
     {"vllm", "0.26.0", "vllm-2026-07"},
     {"vllm", "0", "vllm-legacy"},
@@ -58,15 +59,35 @@ constexpr std::array<Boundary, 13> kBoundaries = {{
     {"tilelang", "0.1.8", "tilelang-stub-0.1.8"},
     {"cudnn-frontend", "1.25.0", "cudnn-frontend-2026-06"},
     {"cudnn-frontend", "1.19.0", "cudnn-frontend"},
+    {"cuda-pathfinder", "1.8.0", "cuda-pathfinder"},
+    {"cuda-pathfinder", "1.5.0", "cuda-pathfinder-1.5"},
+    {"cuda-pathfinder", "1.2.0", "cuda-pathfinder-1.2"},
+    {"cuda-pathfinder", "1.0.0", "cuda-pathfinder-1.0"},
 }};
+
+constexpr std::string_view kSglKernel = "sglang-kernel";
+
+/// Its preload by what the text looks for; the fixed path stood in __init__.py.
+std::string sgl_kernel_vintage(std::string_view source) {
+  if (!has(source, "RTLD_GLOBAL")) return {};
+  if (has(source, "f\"libcudart.so.{lib_version}\"")) return "sglang-kernel-preload";
+  if (has(source, "base / \"libcudart.so.12\"")) return "sglang-kernel-preload-12";
+  if (has(source, "cuda_path / \"libcudart.so.12\"")) return "sglang-kernel-preload-lib";
+  if (has(source, "\"/usr/local/cuda/targets/x86_64-linux/lib/libcudart.so.12\"")) {
+    return "sglang-kernel-preload-fixed";
+  }
+  return {};
+}
 
 }  // namespace
 
-bool defines_maps_search(std::string_view source) {
+bool defines_rule(std::string_view id, std::string_view source) {
+  if (id == kSglKernel) return !sgl_kernel_vintage(source).empty();
   return has(source, "def find_loaded_librar") || has(source, "def _find_loaded_librar");
 }
 
 std::string vintage_of_text(std::string_view id, const ConsumerSource& source) {
+  if (id == kSglKernel) return sgl_kernel_vintage(source.search);
   // The order matters: FlashInfer's anchored rule still carries the old assertion's text.
   if (has(source.search, "def _is_library_filename")) {
     return id == "flashinfer" ? anchored(source.search) : "";

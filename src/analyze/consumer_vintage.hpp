@@ -6,12 +6,13 @@
 
 namespace cudart_doctor {
 
-/// Whether this source defines the search through maps at all (vLLM moved it between two files).
-bool defines_maps_search(std::string_view source);
+/// Whether this source defines consumer `id`'s rule at all (vLLM moved its search through maps
+/// between two files, sglang-kernel its preload).
+bool defines_rule(std::string_view id, std::string_view source);
 
 /// The two parts of a consumer's source: one file, except in vLLM from 0.21 on.
 struct ConsumerSource {
-  std::string_view search;  ///< Defines the search through maps.
+  std::string_view search;  ///< Defines the rule.
   std::string_view list;    ///< Lists the names that are bound.
 };
 

@@ -17,7 +17,7 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr std::array<KnownConsumer, 6> kKnown = {{
+constexpr std::array<KnownConsumer, 12> kKnown = {{
     {"vllm",
      "vLLM",
      "vllm",
@@ -48,6 +48,44 @@ constexpr std::array<KnownConsumer, 6> kKnown = {{
      {},
      {"cudnn/_compiled_module"},
      {}},
+    {"cuda-pathfinder",
+     "cuda-pathfinder",
+     "cuda-pathfinder",
+     "cuda.pathfinder",
+     {},
+     {"cuda/pathfinder/"},
+     {}},
+    {"cuda-bindings",
+     "cuda-bindings",
+     "cuda-bindings",
+     "cuda.bindings",
+     {},
+     {"cuda/bindings/"},
+     {}},
+    {"cupy",
+     "CuPy",
+     "cupy",
+     "cupy",
+     {},
+     {"cupy/", "cupy_backends/"},
+     {},
+     {"cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x"}},
+    {"numba-cuda", "numba-cuda", "numba-cuda", "numba_cuda", {}, {"numba_cuda/"}, {}},
+    {"torch-memory-saver",
+     "torch_memory_saver",
+     "torch-memory-saver",
+     "torch_memory_saver",
+     {},
+     {"torch_memory_saver_hook", "torch_memory_saver/"},
+     {}},
+    {"sglang-kernel",
+     "sglang-kernel",
+     "sglang-kernel",
+     "sgl_kernel",
+     {},
+     {"sgl_kernel/"},
+     {"sgl_kernel/load_utils.py", "sgl_kernel/__init__.py"},
+     {"sgl-kernel"}},
 }};
 
 /// ".../comm/cuda_ipc.py": the last two components, printable.
@@ -97,7 +135,7 @@ std::optional<Source> find_source(const KnownConsumer& known, const Snapshot& sn
       if (file.empty()) continue;
       const std::string path = root + "/" + std::string(file);
       const std::string* text = known_text(snapshot, path);
-      if (text == nullptr || !defines_maps_search(*text)) continue;
+      if (text == nullptr || !defines_rule(known.id, *text)) continue;
       const std::string* list =
           known_text(snapshot, root + "/" + std::string(known.sources.front()));
       return Source{path, text, list != nullptr ? list : text};
@@ -152,6 +190,15 @@ void fill_vintage(Consumer& consumer, const KnownConsumer& known, const Snapshot
   if (known.id == "torch" && consumer.presence == Presence::present) consumer.vintage = "torch-elf";
 }
 
+/// Under its name, else under one of the others.
+const PythonDistribution* find_package(const PythonFacts& python, const KnownConsumer& known) {
+  const PythonDistribution* found = find_distribution(python, known.distribution);
+  for (const std::string_view name : known.other_distributions) {
+    if (found == nullptr && !name.empty()) found = find_distribution(python, name);
+  }
+  return found;
+}
+
 bool python_path_was_read(const Snapshot& snapshot) {
   return (snapshot.python.is_python || snapshot.environment_only) &&
          !snapshot.python.site_directories.empty() && snapshot.python.unread_directories.empty();
@@ -169,7 +216,7 @@ Consumer look_for(std::size_t index, const Snapshot& snapshot, const Seen& seen)
       consumer.signs.push_back("its loader is in " + tail(front_end->path()));
     }
   }
-  if (const auto* distribution = find_distribution(snapshot.python, known.distribution)) {
+  if (const auto* distribution = find_package(snapshot.python, known)) {
     consumer.version = distribution->version;
     consumer.signs.push_back(shown(distribution->name + "-" + distribution->version) +
                              ".dist-info");

@@ -83,6 +83,7 @@ constexpr std::array kNeeds{
     NeedsRow{"SY03", kObjects | kSearch},
     NeedsRow{"SY04", kObjects},
     NeedsRow{"SY05", kObjects | kProbe},
+    NeedsRow{"SY06", kObjects | kRules},
 };
 
 /// A finding without a row needs all that does not take a second process.
@@ -119,7 +120,8 @@ std::string rules_unseen(const Report& report) {
   for (const Selection& selection : report.selections) {
     const bool open =
         selection.open == OpenOutcome::unknown || selection.outcome == Outcome::undetermined;
-    if (open && selection.presence != Presence::absent) {
+    // No finding follows from what is opened for others only.
+    if (open && !selection.preload && selection.presence != Presence::absent) {
       return "what " + escape_foreign(selection.title) + " would open could not be told";
     }
   }

@@ -90,6 +90,10 @@ std::string undecided_reason(const Report& report) {
     return "what " + escape_foreign(base_name(open->path)) + " is could not be determined";
   }
   if (!snapshot.capture.maps_consistent) return "the mappings did not hold still";
+  if (const std::string open_profile = undecided_profile(report.selections);
+      !open_profile.empty()) {
+    return open_profile;
+  }
   const ProbeVerdict& probed = report.probe_verdict;
   const bool unexplained = probed.outcome == ProbeOutcome::does_not && probed.finding.empty();
   if (snapshot.probe.decision == ProbeDecision::run &&
@@ -116,6 +120,20 @@ Verdict make_verdict(const Report& report, Severity fail_on) {
   return verdict;
 }
 
+/// A row for each profile, after those of the rules.
+void add_profiles(Report& report, const std::vector<Profile>& profiles) {
+  const std::size_t rules = report.selections.size();
+  for (const Profile& profile : profiles) {
+    const std::string& wanted = profile.policy.empty() ? report.headline_policy : profile.policy;
+    for (std::size_t i = 0; i < rules; ++i) {
+      if (report.selections[i].policy != wanted) continue;
+      report.selections.push_back(
+          follow_with_profile(profile, report.snapshot, report.selections[i]));
+      break;
+    }
+  }
+}
+
 }  // namespace
 
 Report identify(Snapshot snapshot, const JudgeOptions& options) {
@@ -130,6 +148,7 @@ Report identify(Snapshot snapshot, const JudgeOptions& options) {
   const Headline headline = choose_headline(report, options.policy);
   report.headline_policy = headline.policy;
   report.headline_note = headline.note;
+  add_profiles(report, options.profiles);
   return report;
 }
 
@@ -139,8 +158,8 @@ void judge(Report& report, const JudgeOptions& options) {
   report.findings.clear();
   for (auto* const family :
        {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver, &judge_symbols,
-        &judge_sonames, &judge_origins, &judge_preloads, &judge_nvrtc, &judge_ipc, &judge_peers,
-        &judge_interposers, &judge_node}) {
+        &judge_profiles, &judge_sonames, &judge_origins, &judge_preloads, &judge_nvrtc, &judge_ipc,
+        &judge_peers, &judge_interposers, &judge_node}) {
     append_findings(report.findings, family(seen));
   }
   report.findings = with_probe(seen, std::move(report.findings));

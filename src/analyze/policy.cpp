@@ -10,8 +10,9 @@ namespace {
 
 std::vector<Policy> make_table() {
   std::vector<Policy> table;
-  for (auto family : {scanning_policies, torch_policies, tilelang_policies, cudnn_frontend_policies,
-                      loader_policies, global_scope_policies}) {
+  for (auto family : {scanning_policies, torch_policies, torch_preload_policies, tilelang_policies,
+                      cudnn_frontend_policies, pathfinder_policies, preload_policies,
+                      static_policies, loader_policies, global_scope_policies}) {
     const std::vector<Policy> rows = family();
     table.insert(table.end(), rows.begin(), rows.end());
   }
@@ -34,8 +35,13 @@ struct PresenceNote {
 PresenceNote presence_since(const Policy& policy, const Consumer& consumer,
                             const std::string& name) {
   if (consumer.version.empty()) return {Presence::unknown, name + ", version not known"};
-  if (compare_versions(consumer.version, policy.since) >= 0) return {Presence::present, name};
-  return {Presence::absent, name + " does not have this rule yet"};
+  if (compare_versions(consumer.version, policy.since) < 0) {
+    return {Presence::absent, name + " does not have this rule yet"};
+  }
+  if (!policy.before.empty() && compare_versions(consumer.version, policy.before) >= 0) {
+    return {Presence::absent, name + " does not have this rule any more"};
+  }
+  return {Presence::present, name};
 }
 
 PresenceNote presence_of(const Policy& policy, const Consumer* consumer) {
@@ -102,6 +108,7 @@ std::vector<Selection> select_all(const PolicyInput& input, std::span<const Cons
     selection.vintage = policy.vintage;
     selection.source = policy.source;
     selection.current = policy.current;
+    selection.preload = policy.preload;
     selection.bound = static_cast<std::uint32_t>(policy.bound_names.size());
     selections.push_back(std::move(selection));
   }

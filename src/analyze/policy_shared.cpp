@@ -32,27 +32,36 @@ void open_bare_name(const Snapshot& snapshot, Selection& selection) {
 
 }  // namespace
 
-void check_names(const Policy& policy, const Snapshot& snapshot, Selection& selection) {
-  if (selection.outcome != Outcome::selected || policy.bound_names.empty()) return;
-  MissingNames missing;
+MissingNames missing_names(const Snapshot& snapshot, const Selection& selection,
+                           std::span<const std::string_view> names) {
   switch (selection.open) {
     case OpenOutcome::old_object:
-      if (selection.object) {
-        missing = missing_in_object(snapshot, *selection.object, policy.bound_names);
-      }
+      if (selection.object) return missing_in_object(snapshot, *selection.object, names);
       break;
     case OpenOutcome::new_object:
     case OpenOutcome::loads:
-      if (selection.disk_path) {
-        missing = missing_in_file(snapshot, *selection.disk_path, policy.bound_names);
-      }
+      if (selection.disk_path) return missing_in_file(snapshot, *selection.disk_path, names);
       break;
     case OpenOutcome::not_asked:
     case OpenOutcome::fails:
     case OpenOutcome::unknown: break;
   }
+  return {};
+}
+
+void check_names(const Policy& policy, const Snapshot& snapshot, Selection& selection) {
+  if (selection.outcome != Outcome::selected || policy.bound_names.empty()) return;
+  MissingNames missing = missing_names(snapshot, selection, policy.bound_names);
   selection.missing = std::move(missing.names);
   selection.missing_known = missing.known;
+}
+
+Selection not_applicable(const Policy& policy, std::string why) {
+  Selection selection;
+  selection.policy = std::string(policy.id);
+  selection.outcome = Outcome::not_applicable;
+  selection.open_note = std::move(why);
+  return selection;
 }
 
 void open_and_bind(const Policy& policy, const Snapshot& snapshot, Selection& selection) {

@@ -126,6 +126,10 @@ void add_report(CLI::App& app, Options& options) {
   app.add_option("--policy", options.policy, "Selection rule that the headline follows")
       ->check(CLI::Validator(check_policy, ""))
       ->type_name("ID");
+  app.add_option("--profile", options.profiles,
+                 "Check a list of names on the runtime that a rule takes")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   app.add_option("--fail-on", options.fail_on, "Lowest severity that exits with 1 (error)")
       ->transform(one_of({{"info", int(Severity::info)},
                           {"warning", int(Severity::warning)},
@@ -300,6 +304,12 @@ std::string check_together(const Options& options) {
   if (!options.explain_selection.empty() && options.format != Format::text) {
     return "--explain-selection: the JSON report has every rule's steps (selections[].steps)";
   }
+  if (options.command == Command::snapshot && !options.profiles.empty()) {
+    return "snapshot: --profile is judged when the snapshot is replayed: --from";
+  }
+  if (options.command == Command::explain && !options.profiles.empty() && !options.names_target()) {
+    return "explain: --profile: name the process or snapshot that it is checked on";
+  }
   if (!options.peers.empty() && !options.pid && !options.port) {
     return "--peer: name the process that it shares memory with: --pid or --port";
   }
@@ -342,6 +352,9 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
       ->required()
       ->type_name("DIR");
   auto* policies = app.add_subcommand("policies", "List the selection rules that are known");
+  policies->add_option("policy", options.listed, "Only this one")
+      ->check(CLI::Validator(check_policy, ""))
+      ->type_name("ID");
   auto* explain = app.add_subcommand("explain", "Explain a finding, a code, or a log on stdin");
   explain
       ->add_option("subject", options.subject,

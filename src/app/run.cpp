@@ -10,6 +10,7 @@
 #include <exception>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "cudart_doctor/analyze/consumers.hpp"
 #include "cudart_doctor/analyze/judge.hpp"
@@ -18,6 +19,7 @@
 #include "cudart_doctor/app/diff.hpp"
 #include "cudart_doctor/app/exit_code.hpp"
 #include "cudart_doctor/app/explain.hpp"
+#include "cudart_doctor/app/policies.hpp"
 #include "cudart_doctor/app/probe.hpp"
 #include "cudart_doctor/app/self.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -68,8 +70,8 @@ bool colour(const Options& options, const World& world) {
   return false;
 }
 
-JudgeOptions judging(const Options& options) {
-  return {.fail_on = options.fail_on, .policy = options.policy};
+JudgeOptions judging(const Options& options, std::vector<Profile> profiles = {}) {
+  return {.fail_on = options.fail_on, .policy = options.policy, .profiles = std::move(profiles)};
 }
 
 TextOptions text_options(const Options& options, const World& world) {
@@ -134,7 +136,16 @@ Result<CaptureOptions> target_of(const Options& options, const World& world) {
   return capture;
 }
 
-WorkResult replayed(const Options& options, const Finish& finish) {
+/// What one attempt has to respect.
+struct Attempt {
+  Clock::time_point end;              ///< Of the whole inspection.
+  const std::set<std::string>& skip;  ///< Files that did not answer before.
+  Progress& progress;
+  const std::vector<Profile>& profiles;
+  const Finish& finish;
+};
+
+WorkResult replayed(const Options& options, const Attempt& attempt) {
   auto snapshot = read_bundle(options.from);
   if (!snapshot) {
     // The folder is part of the command line: a wrong one is a usage error.
@@ -142,7 +153,7 @@ WorkResult replayed(const Options& options, const Finish& finish) {
     error.kind = ErrorKind::usage;
     return failed(options, error);
   }
-  return finish(identify(std::move(*snapshot), judging(options)));
+  return attempt.finish(identify(std::move(*snapshot), judging(options, attempt.profiles)));
 }
 
 /// What `snapshot` says of its work.
@@ -154,20 +165,12 @@ std::string kept_text(const Snapshot& snapshot, const std::string& directory) {
   return "kept " + what + " in " + folder + "; its report: cudart-doctor --from " + folder;
 }
 
-/// What one attempt has to respect.
-struct Attempt {
-  Clock::time_point end;              ///< Of the whole inspection.
-  const std::set<std::string>& skip;  ///< Files that did not answer before.
-  Progress& progress;
-  const Finish& finish;
-};
-
 /// What the worker does: finds the target, captures it, and finishes the command.
 WorkResult work(const Options& options, const World& world, const Attempt& attempt) {
   Progress& progress = attempt.progress;
   if (!options.from.empty()) {
     progress.set("read the snapshot", {});
-    return replayed(options, attempt.finish);
+    return replayed(options, attempt);
   }
   progress.set("find the process", {});
   auto target = target_of(options, world);
@@ -185,7 +188,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
                                    : capture_self({options.load}, *target, rules);
   if (!snapshot) return failed(options, snapshot.error());
   progress.set("judge", {});
-  Report report = identify(std::move(*snapshot), judging(options));
+  Report report = identify(std::move(*snapshot), judging(options, attempt.profiles));
   // No path for the supervisor: a probe that takes long is not to be left out at another try.
   report.snapshot.probe =
       probe_runtimes(report, options.probe,
@@ -205,6 +208,8 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
 
 /// Supervises workers until one finishes. A file that does not answer is left out the next time.
 WorkResult supervised(const Options& options, const World& world, const Finish& finish) {
+  const auto profiles = read_profiles(options.profiles);
+  if (!profiles) return failed(options, profiles.error());
   const auto end = Clock::now() + options.timeout;
   std::set<std::string> skip;
   while (true) {
@@ -214,7 +219,7 @@ WorkResult supervised(const Options& options, const World& world, const Finish& 
     Supervisor supervisor;
     auto result = supervisor.run(limits, [&](Progress& progress) {
       try {
-        return work(options, world, {end, skip, progress, finish});
+        return work(options, world, {end, skip, progress, *profiles, finish});
       } catch (const std::exception& error) {
         return failed(
             options,
@@ -265,12 +270,19 @@ WorkResult diff(const Options& options, const World& world) {
   return result ? std::move(*result) : failed(options, result.error());
 }
 
+WorkResult listed(const Options& options) {
+  const auto profiles = read_profiles(options.profiles);
+  if (!profiles) return failed(options, profiles.error());
+  PolicyList list{policies(), *profiles, not_modelled()};
+  if (!options.listed.empty()) list = {{find_policy(options.listed), 1}, *profiles, {}};
+  return {.output = render_policies(list, options.format), .message = {}, .code = kExitOk};
+}
+
 WorkResult result_of(const Options& options, const World& world) {
   switch (options.command) {
     case Command::json_schema:
       return {.output = std::string(json_schema()), .message = {}, .code = kExitOk};
-    case Command::policies:
-      return {.output = render_policies(options.format), .message = {}, .code = kExitOk};
+    case Command::policies: return listed(options);
     case Command::explain: return explain(options, world);
     case Command::diff: return diff(options, world);
     case Command::snapshot:

@@ -141,6 +141,7 @@ Row make_row(const Report& report, const Selection& selection,
       if (row.where == "other") {
         row.why = ", " + escape_foreign(base_name(object_of(report, selection.object)->path()));
       }
+      if (selection.preload) row.why += ", a preload";
       break;
     case AnswerResult::fails:
       row.result = "FAIL";
@@ -154,7 +155,9 @@ Row make_row(const Report& report, const Selection& selection,
       break;
     case AnswerResult::nothing:
       row.result = "-";
-      row.why = " " + outcome_text(selection.outcome);
+      row.why = " " + (selection.preload && selection.outcome == Outcome::none
+                           ? std::string("opens nothing")
+                           : outcome_text(selection.outcome));
       break;
   }
   row.why += order_mark(report, selection, refs);
@@ -170,19 +173,33 @@ bool may_fail(const Selection& selection) {
          result_of(selection) == AnswerResult::fails;
 }
 
+/// Whether the rule ends elsewhere than the headline's.
+bool ends_elsewhere(const Report& report, const Selection& selection) {
+  const Selection* headline = headline_selection(report);
+  return headline != nullptr && candidate_of(report, selection) != candidate_of(report, *headline);
+}
+
+/// A preload, or a rule that asks for one name only (the version): it tells something only where
+/// it brings another runtime.
+bool is_minor(const Selection& selection) {
+  return selection.preload || (selection.bound == 1 && !selection.consumer.empty());
+}
+
 /// Present consumers in their vintage, the headline's rule, and loader rules that find something
 /// but fail, depend on the order or end elsewhere than the headline.
 bool is_telling(const Report& report, const Selection& selection) {
   if (selection.policy == report.headline_policy) return true;
   if (selection.outcome == Outcome::not_applicable) return false;
-  if (selection.presence == Presence::present) return true;
-  if (!selection.consumer.empty() || selection.presence == Presence::absent) return false;
   const AnswerResult result = result_of(selection);
+  if (selection.presence == Presence::present) {
+    return !is_minor(selection) ||
+           (result != AnswerResult::nothing && ends_elsewhere(report, selection));
+  }
+  if (!selection.consumer.empty() || selection.presence == Presence::absent) return false;
   // A name that is found nowhere matters only if somebody wants it: that is a finding.
   if (result == AnswerResult::nothing || selection.outcome == Outcome::not_found) return false;
   if (result != AnswerResult::ok || selection.stability == Stability::order_dependent) return true;
-  const Selection* headline = headline_selection(report);
-  return headline != nullptr && candidate_of(report, selection) != candidate_of(report, *headline);
+  return ends_elsewhere(report, selection);
 }
 
 /// Rules that are not shown, and whether one of them would fail if its consumer ran here.

@@ -195,6 +195,35 @@ class Installed(Case):
         self.assertEqual((consumer["version"], consumer["vintage"]),
                          ("0.6.17", "flashinfer-2026-09"))
 
+    def test_what_flashinfer_opens_for_the_global_scope_is_told_beforehand(self):
+        python = self.environment("cudart-13.0", "flashinfer-0.7.4")
+        real = self.site / "nvidia/cu13/lib/libcudart.so.13"
+        toolkit = self.runtime("12.4", folder="toolkit")
+        victim = self.victim(f"load({str(real)!r})", python=python,
+                             env=support.clean_environment(CUDA_LIB_PATH=str(toolkit.parent)))
+        report = self.report("--pid", victim.pid)
+        told = selection(report, "flashinfer-jit-preload")
+        self.assertEqual((told["presence"], told["open"], told["disk_path"]),
+                         ("present", "loads", str(toolkit)))
+        self.assertIn("global scope", told["open_note"])
+        text = doctor("--pid", victim.pid).text
+        self.assertRegex(text, r"\n FlashInfer JIT preload +\S+ +ok, loaded anew")
+        # What flashinfer/jit/__init__.py does at import.
+        victim.do(f"load({str(toolkit)!r}, os.RTLD_NOW | os.RTLD_GLOBAL)")
+        report = self.report("--pid", victim.pid)
+        done = selection(report, "flashinfer-jit-preload")
+        self.assertEqual((done["open"], done["runtime"]),
+                         ("old_object", by_path(report, toolkit)["ref"]))
+
+    def test_pytorchs_preload_takes_an_old_wheel_beside_the_new_one(self):
+        python = self.environment("cudart-12.8", "cudart-13.0")
+        (self.site / "torch-2.11.0+cu130.dist-info").mkdir()
+        report = self.report("--pid", self.start(python).pid)
+        told = selection(report, "torch-preload")
+        self.assertEqual((told["presence"], told["disk_path"]),
+                         ("present", str(self.runtimes_in()[1])))
+        self.assertEqual(selection(report, "torch-preload-legacy")["presence"], "absent")
+
     def test_another_environment_is_not_this_ones(self):
         python = self.environment("sglang-0.5.9")
         report = self.report("--pid", self.start(PYTHON).pid)

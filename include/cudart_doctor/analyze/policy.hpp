@@ -38,10 +38,13 @@ struct Policy {
   std::span<const std::string_view> bound_names = {};  ///< In bind order; empty: by need.
   bool scans_addresses = false;  ///< Address-ordered: may raise RT04, RT07, RT08.
   bool current = false;          ///< The consumer's present rule (else an older vintage).
+  bool preload = false;          ///< Opens a runtime for others and binds nothing itself.
   bool released = true;          ///< false: only ever in a pull request, so in no installation.
   /// For a rule that a consumer has beside its main one: the first version that ships it. Its
   /// presence then follows the consumer's version, not its vintage.
   std::string_view since = {};
+  /// For such a rule: the first version that has it no more; empty: every later one has it.
+  std::string_view before = {};
   std::vector<DiskRequest> (*wanted)(const Snapshot&) = nullptr;  ///< May be nullptr: nothing.
   Selection (*decide)(const Policy&, const PolicyInput&) = nullptr;
 };
@@ -51,6 +54,16 @@ std::span<const Policy> policies();
 
 /// The row with this id or rule name; nullptr when there is none.
 const Policy* find_policy(std::string_view id_or_rule);
+
+/// A consumer whose way to a runtime is known and no row of the table.
+struct NotModelled {
+  std::string_view id = {};        ///< As it is known by; no row has it.
+  std::string_view consumer = {};  ///< For people.
+  std::string_view what = {};      ///< What it does, and why it is no row; one or two sentences.
+};
+
+/// Those, most used first.
+std::span<const NotModelled> not_modelled();
 
 /// What all rules together want to know about the target's disk, sorted, each once.
 std::vector<DiskRequest> wanted_by_policies(const Snapshot& snapshot);

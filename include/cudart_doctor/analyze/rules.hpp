@@ -44,6 +44,8 @@ std::vector<Finding> judge_preloads(const Observations& seen);
 std::vector<Finding> judge_nvrtc(const Observations& seen);
 /// SY01, SY02, SY04: of mapped objects, and of files that the user named.
 std::vector<Finding> judge_symbols(const Observations& seen);
+/// SY06: of the profiles that the user named.
+std::vector<Finding> judge_profiles(const Observations& seen);
 /// IP01, IP04, IP05.
 std::vector<Finding> judge_ipc(const Observations& seen);
 /// IP02, IP03, IP07: the target beside the processes that it shares memory with.

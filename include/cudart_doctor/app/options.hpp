@@ -30,6 +30,7 @@ struct Options {
   ProbeRequest probe;
   ScanDepth depth = ScanDepth::usual;
   std::string policy;
+  std::vector<std::string> profiles;  ///< Files with lists of names to check.
   Format format = Format::text;
   std::string output = "-";
   std::chrono::milliseconds timeout{30'000};
@@ -42,6 +43,7 @@ struct Options {
   std::optional<std::string> subject;  ///< explain: a finding, a code, "-"; nothing: all findings.
   std::vector<std::string> compared;   ///< diff: reports, snapshots' folders, "-".
   std::vector<IgnoredPart> ignored;    ///< diff: what is not to be compared.
+  std::string listed;                  ///< policies: the one to list; empty: all.
 
   /// Whether something that can be inspected was named.
   [[nodiscard]] bool names_target() const {

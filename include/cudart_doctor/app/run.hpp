@@ -37,7 +37,4 @@ inline constexpr std::size_t kMaxLog = std::size_t{64} << 20U;
 /// Runs the command and returns the exit code.
 int run(const Options& options, const World& world);
 
-/// The table of selection rules, as text or JSON.
-std::string render_policies(Format format);
-
 }  // namespace cudart_doctor

@@ -74,6 +74,7 @@ struct Selection {
   std::string vintage;      ///< "from pull 5198 (2026-09)"
   std::string source;       ///< Where the rule was read.
   bool current = false;     ///< The consumer's present rule, else an older vintage.
+  bool preload = false;     ///< It opens a runtime for others and binds nothing itself.
   std::uint32_t bound = 0;  ///< How many names it binds eagerly; 0: by need.
 
   /// True when the consumer would end with an object that it can open and bind.

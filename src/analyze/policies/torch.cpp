@@ -1,60 +1,58 @@
 // PyTorch's own libraries: they need a soname, and the loader's answer for it is theirs. Only
 // libraries that are mapped are judged: before a launch, the plain loader rows tell more.
-#include <array>
-
-#include "cudart_doctor/analyze/objects_view.hpp"
+#include "analyze/torch_build.hpp"
 #include "cudart_doctor/analyze/policy_families.hpp"
 #include "cudart_doctor/base/text.hpp"
 
 namespace cudart_doctor {
 namespace {
 
-/// In the order in which they are asked: the one that runs kernels first.
-constexpr std::array<std::string_view, 3> kLibraries = {"libtorch_cuda.so", "libc10_cuda.so",
-                                                        "libtorch_global_deps.so"};
-
-struct Need {
-  std::size_t library = 0;
-  std::string soname;
-};
-
-std::optional<Need> find_need(const Snapshot& snapshot, std::vector<Step>& steps) {
-  for (const std::string_view name : kLibraries) {
-    for (const std::size_t object : loaded_objects(snapshot)) {
-      const LoadedObject& library = snapshot.objects[object];
-      if (base_name(library.path()) != name) continue;
-      const ElfFacts* elf = library.elf.get();
-      if (elf == nullptr) {
-        steps.push_back({library.path(), StepVerdict::noted,
-                         "could not be read: " + escape_foreign(library.elf.reason())});
-        continue;
-      }
-      for (const std::string& needed : elf->needed) {
-        if (!needed.starts_with("libcudart")) continue;
-        steps.push_back({library.path(), StepVerdict::noted, "needs " + escape_foreign(needed)});
-        return Need{object, needed};
-      }
-      steps.push_back({library.path(), StepVerdict::rejected, "needs no CUDA runtime"});
+/// How the loader comes to the soname where it is not loaded yet, and what stands before that.
+std::vector<Step> circumstances(const Snapshot& snapshot, const TorchNeed& need) {
+  std::vector<Step> steps;
+  const LoadedObject& library = snapshot.objects[need.library];
+  if (const ElfFacts* elf = library.elf.get()) {
+    if (elf->runpath) {
+      steps.push_back({*elf->runpath, StepVerdict::noted,
+                       "its RUNPATH: LD_LIBRARY_PATH is searched before it"});
+    } else if (elf->rpath) {
+      steps.push_back({*elf->rpath, StepVerdict::noted,
+                       "its RPATH: searched in this order, before LD_LIBRARY_PATH"});
     }
   }
-  return std::nullopt;
+  const Environment* environment = snapshot.environment.get();
+  if (environment == nullptr) return steps;
+  if (const std::string* preload = environment->find("LD_PRELOAD");
+      preload != nullptr && preload->find("cudart") != std::string::npos) {
+    steps.push_back({"LD_PRELOAD", StepVerdict::noted,
+                     "names " + escape_foreign(*preload) +
+                         ": loaded before all else, it answers for its soname"});
+  }
+  if (environment->find("TORCH_USE_RTLD_GLOBAL") != nullptr) {
+    steps.push_back({"TORCH_USE_RTLD_GLOBAL", StepVerdict::noted,
+                     "set: all that torch._C needs is in the global scope, and "
+                     "libtorch_global_deps.so is not opened first"});
+  }
+  return steps;
 }
 
 Selection decide_torch(const Policy& policy, const PolicyInput& input) {
-  std::vector<Step> steps;
-  const auto need = find_need(input.snapshot, steps);
-  if (!need) {
-    Selection selection;
-    selection.policy = std::string(policy.id);
-    selection.outcome = Outcome::not_applicable;
-    selection.open_note = "no library of PyTorch's that needs a CUDA runtime is mapped";
-    selection.steps = std::move(steps);
+  TorchLook look = look_at_torch(input.snapshot);
+  if (!look.need) {
+    Selection selection =
+        not_applicable(policy, "no library of PyTorch's that needs a CUDA runtime is mapped");
+    selection.steps = std::move(look.steps);
     return selection;
   }
+  const TorchNeed& need = *look.need;
   Selection selection = from_loader_answer(
-      policy, input.snapshot, simulate_dlopen(input.snapshot, {need->soname, need->library}));
-  selection.chosen_text = need->soname;
-  selection.steps.insert(selection.steps.begin(), steps.begin(), steps.end());
+      policy, input.snapshot, simulate_dlopen(input.snapshot, {need.soname, need.library}));
+  selection.chosen_text = need.soname;
+  std::vector<Step> steps = std::move(look.steps);
+  for (auto& more : {circumstances(input.snapshot, need), selection.steps}) {
+    steps.insert(steps.end(), more.begin(), more.end());
+  }
+  selection.steps = std::move(steps);
   return selection;
 }
 

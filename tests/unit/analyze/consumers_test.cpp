@@ -63,7 +63,9 @@ TEST_CASE("every known consumer has a row, always in the same order") {
     CHECK(found.vintage.empty());
   }
   CHECK(ids == std::vector<std::string>{"vllm", "sglang", "flashinfer", "tilelang", "torch",
-                                        "cudnn-frontend"});
+                                        "cudnn-frontend", "cuda-pathfinder", "cuda-bindings",
+                                        "cupy", "numba-cuda", "torch-memory-saver",
+                                        "sglang-kernel"});
 }
 
 TEST_CASE("absent needs a Python path that was read completely") {
@@ -107,7 +109,10 @@ TEST_CASE("a mapped object of a package makes it present") {
   map_object(snapshot, row.path);
   CAPTURE(row.path);
   for (const auto& found : find_consumers(snapshot)) {
-    CHECK(found.presence == (found.id == row.id ? Presence::present : Presence::absent));
+    // The kernel package stands for SGLang, and is a consumer itself.
+    const bool here =
+        found.id == row.id || (row.id == std::string("sglang") && found.id == "sglang-kernel");
+    CHECK(found.presence == (here ? Presence::present : Presence::absent));
   }
 }
 
@@ -307,4 +312,68 @@ TEST_CASE("a test case can say that an object has cuDNN's front end in it") {
   const auto found = consumer(snapshot, "cudnn-frontend");
   CHECK(found.presence == Presence::present);
   CHECK(found.vintage.empty());
+}
+
+TEST_CASE("packages beside the scanning consumers are found by any of their names") {
+  Snapshot snapshot = make_python();
+  snapshot.python.distributions = {{"cupy-cuda13x", "14.2.0", kSite},
+                                   {"sgl-kernel", "0.3.21", kSite},
+                                   {"cuda-pathfinder", "1.6.1", kSite},
+                                   {"numba-cuda", "0.30.4", kSite}};
+  map_object(snapshot, kSite + "/torch_memory_saver_hook_mode_preload_cu13.abi3.so");
+  map_object(snapshot, kSite + "/cuda/bindings/_bindings/cydriver.cpython-312.so");
+  CHECK(consumer(snapshot, "cupy").version == "14.2.0");
+  CHECK(consumer(snapshot, "sglang-kernel").version == "0.3.21");
+  CHECK(consumer(snapshot, "sglang-kernel").vintage.empty());
+  CHECK(consumer(snapshot, "numba-cuda").presence == Presence::present);
+  CHECK(consumer(snapshot, "cuda-pathfinder").vintage == "cuda-pathfinder-1.5");
+  CHECK(consumer(snapshot, "torch-memory-saver").presence == Presence::present);
+  CHECK(consumer(snapshot, "cuda-bindings").presence == Presence::present);
+  CHECK(consumer(snapshot, "vllm").presence == Presence::absent);
+}
+
+TEST_CASE("cuda-pathfinder's vintage by version") {
+  const std::pair<const char*, const char*> rows[] = {{"1.0.0", "cuda-pathfinder-1.0"},
+                                                      {"1.1.0", "cuda-pathfinder-1.0"},
+                                                      {"1.2.0", "cuda-pathfinder-1.2"},
+                                                      {"1.4.4", "cuda-pathfinder-1.2"},
+                                                      {"1.5.0", "cuda-pathfinder-1.5"},
+                                                      {"1.7.0", "cuda-pathfinder-1.5"},
+                                                      {"1.8.0", "cuda-pathfinder"},
+                                                      {"1.9.1", "cuda-pathfinder"},
+                                                      {"1.9.2.dev3", ""}};
+  for (const auto& [version, vintage] : rows) {
+    Snapshot snapshot = make_python();
+    snapshot.python.distributions = {{"cuda-pathfinder", version, kSite}};
+    INFO(version);
+    CHECK(consumer(snapshot, "cuda-pathfinder").vintage == vintage);
+  }
+}
+
+TEST_CASE("sglang-kernel's vintage by the text that looks for the runtime") {
+  const std::string global = "ctypes.CDLL(str(lib), mode=ctypes.RTLD_GLOBAL)\n";
+  const std::string utils = kSite + "/sgl_kernel/load_utils.py";
+  const std::string init = kSite + "/sgl_kernel/__init__.py";
+  struct Row {
+    std::string path;
+    std::string text;
+    const char* vintage;
+  };
+  const Row rows[] = {
+      {utils, "candidate = base / f\"libcudart.so.{lib_version}\"\n" + global,
+       "sglang-kernel-preload"},
+      {utils, "candidate = base / \"libcudart.so.12\"\n" + global, "sglang-kernel-preload-12"},
+      {utils, "(cuda_path / \"libcudart.so.12\").resolve()\n" + global,
+       "sglang-kernel-preload-lib"},
+      {init, "\"/usr/local/cuda/targets/x86_64-linux/lib/libcudart.so.12\",\n" + global,
+       "sglang-kernel-preload-fixed"},
+      {utils, "base / \"libcudart.so.14\"\n" + global, ""},
+  };
+  for (const Row& row : rows) {
+    Snapshot snapshot = make_python();
+    snapshot.python.distributions = {{"sglang-kernel", "0.4.0", kSite}};
+    add_source(snapshot, row.path, row.text);
+    INFO(row.text);
+    CHECK(consumer(snapshot, "sglang-kernel").vintage == row.vintage);
+  }
 }

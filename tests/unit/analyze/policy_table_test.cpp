@@ -56,7 +56,8 @@ TEST_CASE("every row is complete, and ids and rule names are unique") {
 }
 
 TEST_CASE("each consumer has one present rule as its main one") {
-  for (const char* id : {"vllm", "sglang", "flashinfer", "tilelang", "torch", "cudnn-frontend"}) {
+  for (const char* id : {"vllm", "sglang", "flashinfer", "tilelang", "torch", "cudnn-frontend",
+                         "cuda-pathfinder", "sglang-kernel"}) {
     int count = 0;
     for (const Policy& policy : policies()) {
       if (policy.consumer == id && policy.current && policy.since.empty()) ++count;
@@ -64,6 +65,28 @@ TEST_CASE("each consumer has one present rule as its main one") {
     INFO(id);
     CHECK(count == 1);
   }
+}
+
+TEST_CASE("only the scanning rules go by addresses, and no preload binds names") {
+  const std::set<std::string_view> scanners = {"vllm", "sglang", "flashinfer"};
+  for (const Policy& policy : policies()) {
+    INFO(policy.id);
+    if (policy.scans_addresses) CHECK(scanners.contains(policy.consumer));
+    if (policy.preload) CHECK(policy.bound_names.empty());
+    if (policy.preload) CHECK_FALSE(policy.scans_addresses);
+  }
+}
+
+TEST_CASE("what is not modelled is no row, and says why") {
+  std::set<std::string_view> seen;
+  for (const NotModelled& each : not_modelled()) {
+    INFO(each.id);
+    CHECK(seen.insert(each.id).second);
+    CHECK(find_policy(each.id) == nullptr);
+    CHECK_FALSE(each.consumer.empty());
+    CHECK(each.what.ends_with('.'));
+  }
+  CHECK(seen.contains("jax-plugin"));
 }
 
 TEST_CASE("the rule names of the cases lead to their rows") {

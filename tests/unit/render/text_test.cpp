@@ -252,6 +252,46 @@ TEST_CASE("a loader rule has a row only when it ends somewhere else") {
   CHECK_THAT(text_of(report), ContainsSubstring("\n dlopen of libcudart.so.12  A  FAIL "));
 }
 
+TEST_CASE("a preload has a row only where it brings another runtime") {
+  Report report = healthy_report();
+  Selection preload = report.selections.front();
+  preload.policy = "flashinfer-jit-preload";
+  preload.title = "FlashInfer JIT preload";
+  preload.presence = Presence::present;
+  preload.preload = true;
+  report.selections.push_back(preload);
+  CHECK(has_line(text_of(report), " 1 other rule with -v"));
+  Selection& added = report.selections.back();
+  added.object.reset();
+  added.disk_path = "/usr/local/cuda/lib64/libcudart.so.12";
+  added.open = OpenOutcome::loads;
+  CHECK(has_line(text_of(report),
+                 " FlashInfer JIT preload  file  ok, loaded anew from disk, a preload"));
+  added.outcome = Outcome::none;
+  added.disk_path.reset();
+  added.open = OpenOutcome::not_asked;
+  CHECK(has_line(text_of(report), " 1 other rule with -v"));
+  CHECK_THAT(verbose_text_of(report),
+             ContainsSubstring("\n FlashInfer JIT preload  NONE  - opens nothing\n"));
+}
+
+TEST_CASE("a rule that asks for the version only has a row only where it ends somewhere else") {
+  Report report = healthy_report();
+  Selection version = report.selections.front();
+  version.policy = "cuda-pathfinder";
+  version.title = "cuda-pathfinder 1.8+";
+  version.consumer = "cuda-pathfinder";
+  version.presence = Presence::present;
+  version.bound = 1;
+  report.selections.push_back(version);
+  CHECK(has_line(text_of(report), " 1 other rule with -v"));
+  // One name of the user's own is what was asked for.
+  report.selections.back().policy = "profile:one";
+  report.selections.back().title = "My name";
+  report.selections.back().consumer.clear();
+  CHECK_THAT(text_of(report), ContainsSubstring("\n My name  "));
+}
+
 TEST_CASE("deleted, replaced and static runtimes and those on disk are told apart") {
   const std::string text = text_of(crowded_report());
   CHECK_THAT(text, ContainsSubstring("DELETED: its file is gone; 12.8"));

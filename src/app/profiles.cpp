@@ -1,0 +1,57 @@
+// The files that --profile names.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "cudart_doctor/app/policies.hpp"
+#include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/sys/proc_root.hpp"
+#include "cudart_doctor/sys/unique_fd.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+tl::unexpected<Error> wrong(const std::string& file, const std::string& what) {
+  return fail(ErrorKind::usage, "--profile " + escape_foreign(file) + ": " + what);
+}
+
+Result<std::string> read_file(const std::string& file) {
+  // A pipe without a writer must not block.
+  UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!fd.valid()) return wrong(file, std::strerror(errno));
+  struct stat info = {};
+  if (::fstat(fd.get(), &info) != 0) return wrong(file, std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) return wrong(file, "not a regular file");
+  if (info.st_size > static_cast<off_t>(kMaxProfileBytes)) return wrong(file, "larger than 1 MiB");
+  auto text = read_descriptor(fd.get(), file, kMaxProfileBytes);
+  if (!text) return wrong(file, text.error().message);
+  return text;
+}
+
+}  // namespace
+
+Result<std::vector<Profile>> read_profiles(const std::vector<std::string>& files) {
+  if (files.size() > kMaxProfiles) {
+    return fail(ErrorKind::usage, "--profile: " + std::to_string(files.size()) +
+                                      " files; at most " + std::to_string(kMaxProfiles) +
+                                      " are allowed");
+  }
+  std::vector<Profile> profiles;
+  std::set<std::string> ids;
+  for (const std::string& file : files) {
+    const auto text = read_file(file);
+    if (!text) return tl::unexpected(text.error());
+    auto profile = parse_profile(*text);
+    if (!profile) return wrong(file, profile.error().message);
+    if (!ids.insert(profile->id).second) {
+      return wrong(file, "another file has the id '" + profile->id + "' too");
+    }
+    profiles.push_back(std::move(*profile));
+  }
+  return profiles;
+}
+
+}  // namespace cudart_doctor
