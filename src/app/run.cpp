@@ -15,8 +15,10 @@
 #include "cudart_doctor/analyze/judge.hpp"
 #include "cudart_doctor/analyze/policy.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
+#include "cudart_doctor/app/allow.hpp"
 #include "cudart_doctor/app/exit_code.hpp"
 #include "cudart_doctor/app/explain.hpp"
+#include "cudart_doctor/app/formats.hpp"
 #include "cudart_doctor/app/probe.hpp"
 #include "cudart_doctor/app/self.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -65,8 +67,17 @@ bool colour(const Options& options, const World& world) {
   return false;
 }
 
-JudgeOptions judging(const Options& options) {
-  return {.fail_on = options.fail_on, .policy = options.policy};
+/// Reads the files of --allow-file. Errors: usage.
+Result<JudgeOptions> judging(const Options& options) {
+  JudgeOptions judging{.fail_on = options.fail_on,
+                       .policy = options.policy,
+                       .exit_style = options.exit_style,
+                       .allowances = options.allow};
+  auto more = read_allow_files(options.allow_files);
+  if (!more) return tl::unexpected(more.error());
+  judging.allowances.insert(judging.allowances.end(), std::make_move_iterator(more->begin()),
+                            std::make_move_iterator(more->end()));
+  return judging;
 }
 
 TextOptions text_options(const Options& options, const World& world) {
@@ -74,22 +85,25 @@ TextOptions text_options(const Options& options, const World& world) {
 }
 
 /// What is made of an identified report; the last step of a command.
-using Finish = std::function<WorkResult(Report report)>;
+using Finish = std::function<WorkResult(Report report, const JudgeOptions& how)>;
 
-WorkResult rendered(const Options& options, const World& world, Report report) {
-  judge(report, judging(options));
+/// `report` is judged.
+WorkResult rendered(const Options& options, const World& world, const Report& report) {
   WorkResult result;
   result.code = report.verdict.exit_code;
-  result.output = options.format == Format::json
-                      ? render_json(report)
-                      : render_text(report, text_options(options, world));
+  result.output = rendered_report(report, options.format, text_options(options, world));
+  if (!report.allowances.unused.empty()) {
+    result.note = "allowed, but not found: " + join(report.allowances.unused, ", ");
+  }
+  if (options.annotate == Annotate::github) result.annotations = render_github(report);
   return result;
 }
 
 /// `report` is judged; nullptr: nothing was inspected.
 WorkResult explained(const Options& options, const World& world, const ExplainPage& page,
                      const Report* report) {
-  const Explanation explanation{page, report, explain_exit_code(page, report)};
+  const int code = exit_code_of(explain_end(page, report), options.exit_style);
+  const Explanation explanation{page, report, code};
   WorkResult result;
   result.code = explanation.exit_code;
   result.output = options.format == Format::json
@@ -100,9 +114,11 @@ WorkResult explained(const Options& options, const World& world, const ExplainPa
 
 WorkResult failed(const Options& options, const Error& error) {
   WorkResult result;
-  result.code = exit_code_for(error.kind);
+  result.code = exit_code_of(end_for(error.kind), options.exit_style);
   result.message = error.message;
-  if (options.format == Format::json) result.output = render_error_json(error, result.code);
+  const Failure failure{error, options.exit_style, result.code};
+  result.output = rendered_failure(failure, options.format);
+  if (options.annotate == Annotate::github) result.annotations = render_error_github(failure);
   return result;
 }
 
@@ -125,7 +141,7 @@ Result<CaptureOptions> target_of(const Options& options, const World& world) {
   return capture;
 }
 
-WorkResult replayed(const Options& options, const Finish& finish) {
+WorkResult replayed(const Options& options, const JudgeOptions& how, const Finish& finish) {
   auto snapshot = read_bundle(options.from);
   if (!snapshot) {
     // The folder is part of the command line: a wrong one is a usage error.
@@ -133,7 +149,7 @@ WorkResult replayed(const Options& options, const Finish& finish) {
     error.kind = ErrorKind::usage;
     return failed(options, error);
   }
-  return finish(identify(std::move(*snapshot), judging(options)));
+  return finish(identify(std::move(*snapshot), how), how);
 }
 
 /// What one attempt has to respect.
@@ -147,9 +163,12 @@ struct Attempt {
 /// What the worker does: finds the target, captures it, and finishes the command.
 WorkResult work(const Options& options, const World& world, const Attempt& attempt) {
   Progress& progress = attempt.progress;
+  progress.set("read the command line's files", {});
+  const auto how = judging(options);
+  if (!how) return failed(options, how.error());
   if (!options.from.empty()) {
     progress.set("read the snapshot", {});
-    return replayed(options, attempt.finish);
+    return replayed(options, *how, attempt.finish);
   }
   progress.set("find the process", {});
   auto target = target_of(options, world);
@@ -167,7 +186,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
                                    : capture_self({options.load}, *target, rules);
   if (!snapshot) return failed(options, snapshot.error());
   progress.set("judge", {});
-  Report report = identify(std::move(*snapshot), judging(options));
+  Report report = identify(std::move(*snapshot), *how);
   // No path for the supervisor: a probe that takes long is not to be left out at another try.
   report.snapshot.probe =
       probe_runtimes(report, options.probe,
@@ -180,7 +199,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
     return written ? WorkResult{} : failed(options, written.error());
   }
   progress.set("judge", {});
-  return attempt.finish(std::move(report));
+  return attempt.finish(std::move(report), *how);
 }
 
 /// Supervises workers until one finishes. A file that does not answer is left out the next time.
@@ -211,26 +230,32 @@ WorkResult supervised(const Options& options, const World& world, const Finish& 
 }
 
 WorkResult inspected(const Options& options, const World& world) {
-  return supervised(options, world,
-                    [&](Report report) { return rendered(options, world, std::move(report)); });
+  return supervised(options, world, [&](Report report, const JudgeOptions& how) {
+    judge(report, how);
+    return rendered(options, world, report);
+  });
 }
 
 WorkResult explain(const Options& options, const World& world) {
   const auto page = read_page(options, world);
   if (!page) return failed(options, page.error());
   if (!options.names_target()) return explained(options, world, *page, nullptr);
-  return supervised(options, world, [&](Report report) {
-    judge(report, judging(options));
+  return supervised(options, world, [&](Report report, const JudgeOptions& how) {
+    judge(report, how);
     return explained(options, world, *page, &report);
   });
 }
 
+WorkResult output_only(std::string output) {
+  WorkResult result;
+  result.output = std::move(output);
+  return result;
+}
+
 WorkResult result_of(const Options& options, const World& world) {
   switch (options.command) {
-    case Command::json_schema:
-      return {.output = std::string(json_schema()), .message = {}, .code = kExitOk};
-    case Command::policies:
-      return {.output = render_policies(options.format), .message = {}, .code = kExitOk};
+    case Command::json_schema: return output_only(std::string(json_schema()));
+    case Command::policies: return output_only(render_policies(options.format));
     case Command::explain: return explain(options, world);
     case Command::snapshot:
     case Command::inspect: break;
@@ -243,11 +268,13 @@ WorkResult result_of(const Options& options, const World& world) {
 int run(const Options& options, const World& world) {
   const WorkResult result = result_of(options, world);
   if (!result.message.empty()) world.complain(result.message);
+  if (!result.note.empty()) world.note(result.note);
+  if (!result.annotations.empty()) world.annotate(result.annotations);
   if (result.output.empty()) return result.code;
   const auto written = world.write_output(options.output, result.output);
   if (written) return result.code;
   world.complain(written.error().message);
-  return kExitUsage;
+  return exit_code_of(RunEnd::usage, options.exit_style);
 }
 
 }  // namespace cudart_doctor

@@ -3,7 +3,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "cudart_doctor/analyze/allow.hpp"
 #include "cudart_doctor/model/report.hpp"
 
 namespace cudart_doctor {
@@ -12,6 +14,8 @@ struct JudgeOptions {
   Severity fail_on = Severity::error;
   /// Policy id that the user asked the headline to follow; empty: chosen by the consumers present.
   std::string policy;
+  ExitStyle exit_style = ExitStyle::standard;
+  std::vector<Allowance> allowances = {};
 };
 
 /// The first half of make_report: identify, select, choose the headline. Judges nothing; enough to

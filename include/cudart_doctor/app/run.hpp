@@ -22,6 +22,8 @@ struct World {
   std::function<void(std::string_view message)> complain;
   /// One line of log that only a closer look at the log shows (--log-level info).
   std::function<void(std::string_view message)> note;
+  /// Lines for stderr as they stand: commands that a CI system reads there.
+  std::function<void(std::string_view lines)> annotate;
   /// Whether a report on stdout is to be coloured by itself (a terminal, NO_COLOR not set, ...).
   bool colour_by_itself = false;
 };
