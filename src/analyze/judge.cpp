@@ -107,16 +107,21 @@ std::string undecided_reason(const Report& report) {
   return {};
 }
 
-Verdict make_verdict(const Report& report, Severity fail_on) {
+RunEnd end_of(const Verdict& verdict) {
+  if (verdict.worst && *verdict.worst >= verdict.fail_on) return RunEnd::findings;
+  if (!verdict.undecided.empty()) return RunEnd::undecided;
+  return verdict.worst && *verdict.worst >= Severity::warning ? RunEnd::warned : RunEnd::ok;
+}
+
+Verdict make_verdict(const Report& report, const JudgeOptions& options) {
   Verdict verdict;
-  verdict.fail_on = fail_on;
-  if (!report.findings.empty()) verdict.worst = report.findings.front().severity;
+  verdict.fail_on = options.fail_on;
+  const bool counts = !report.findings.empty() && report.findings.front().allowed.empty();
+  if (counts) verdict.worst = report.findings.front().severity;
   verdict.undecided = undecided_reason(report);
-  if (verdict.worst && *verdict.worst >= fail_on) {
-    verdict.exit_code = 1;
-  } else if (!verdict.undecided.empty()) {
-    verdict.exit_code = 3;
-  }
+  verdict.end = end_of(verdict);
+  verdict.exit_style = options.exit_style;
+  verdict.exit_code = exit_code_of(verdict.end, options.exit_style);
   return verdict;
 }
 
@@ -164,8 +169,12 @@ void judge(Report& report, const JudgeOptions& options) {
   }
   report.findings = with_probe(seen, std::move(report.findings));
   sort_findings(report.findings);
+  AllowedFindings allowed = apply_allowances(std::move(report.findings), options.allowances,
+                                             report.snapshot.capture.taken_at);
+  report.findings = std::move(allowed.findings);
+  report.allowances = std::move(allowed.allowances);
   report.probe_verdict = judge_probe(report);
-  report.verdict = make_verdict(report, options.fail_on);
+  report.verdict = make_verdict(report, options);
 }
 
 Report make_report(Snapshot snapshot, const JudgeOptions& options) {

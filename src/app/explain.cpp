@@ -1,6 +1,5 @@
 #include "cudart_doctor/app/explain.hpp"
 
-#include "cudart_doctor/app/exit_code.hpp"
 #include "cudart_doctor/base/text.hpp"
 
 namespace cudart_doctor {
@@ -38,12 +37,12 @@ Result<ExplainPage> read_page(const Options& options, const World& world) {
   return tl::unexpected(unknown_word(*options.subject, word.near));
 }
 
-int explain_exit_code(const ExplainPage& page, const Report* report) {
+RunEnd explain_end(const ExplainPage& page, const Report* report) {
   const auto* const log = std::get_if<LogPage>(&page);
-  if (log != nullptr && log->answer.symptoms.empty()) return kExitUndecided;
+  if (log != nullptr && log->answer.symptoms.empty()) return RunEnd::undecided;
   const bool lacks_probe = report != nullptr && report->snapshot.probe.required &&
                            report->probe_verdict.outcome == ProbeOutcome::not_run;
-  return lacks_probe ? kExitUndecided : kExitOk;
+  return lacks_probe ? RunEnd::undecided : RunEnd::ok;
 }
 
 }  // namespace cudart_doctor

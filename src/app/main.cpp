@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "cudart_doctor/app/formats.hpp"
 #include "cudart_doctor/app/log.hpp"
 #include "cudart_doctor/app/run.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -50,18 +51,26 @@ void take_standard_descriptors() {
   if (fd > STDERR_FILENO) ::close(fd);
 }
 
+void annotate(std::string_view lines) { (void)cudart_doctor::write_all(STDERR_FILENO, lines); }
+
+int print_usage_error(const cudart_doctor::Immediate& immediate) {
+  using namespace cudart_doctor;
+  // The first line; behind it comes advice for people.
+  const Failure failure{{ErrorKind::usage, immediate.text.substr(0, immediate.text.find('\n')), 0},
+                        immediate.exit_style,
+                        immediate.exit_code};
+  (void)write_all(STDOUT_FILENO, rendered_failure(failure, immediate.format));
+  (void)write_all(STDERR_FILENO, "cudart-doctor: " + immediate.text);
+  if (immediate.annotate == Annotate::github) annotate(render_error_github(failure));
+  return immediate.exit_code;
+}
+
 int print(const cudart_doctor::Immediate& immediate) {
-  if (immediate.format == cudart_doctor::Format::json) {
-    // The first line; behind it comes advice for people.
-    const cudart_doctor::Error error{cudart_doctor::ErrorKind::usage,
-                                     immediate.text.substr(0, immediate.text.find('\n')), 0};
-    (void)cudart_doctor::write_all(STDOUT_FILENO,
-                                   cudart_doctor::render_error_json(error, immediate.exit_code));
-  }
-  const int fd = immediate.to_stderr ? STDERR_FILENO : STDOUT_FILENO;
-  const std::string name = immediate.to_stderr ? "cudart-doctor: " : "";
-  const auto written = cudart_doctor::write_all(fd, name + immediate.text);
-  return written || immediate.exit_code != 0 ? immediate.exit_code : 2;
+  using namespace cudart_doctor;
+  if (immediate.to_stderr) return print_usage_error(immediate);
+  return write_all(STDOUT_FILENO, immediate.text)
+             ? immediate.exit_code
+             : exit_code_of(RunEnd::usage, immediate.exit_style);
 }
 
 }  // namespace
@@ -92,5 +101,6 @@ int main(int argc, char** argv) {
                             .note = &log_info,
                             .tell = &tell,
                             .terminal_columns = terminal_columns(),
+                            .annotate = &annotate,
                             .colour_by_itself = colour_by_itself()});
 }

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "cudart_doctor/analyze/policy.hpp"
-#include "cudart_doctor/app/exit_code.hpp"
+#include "cudart_doctor/app/formats.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/render/render.hpp"
 
@@ -18,14 +18,18 @@ namespace cudart_doctor {
 namespace {
 
 constexpr const char* kFooter = R"(
-Exit codes:
-  0  nothing found at or above --fail-on
-  1  something found at or above --fail-on
-  2  the command line is wrong, or the output could not be written
-  3  could not decide: no permission, process gone, deadline, unread library,
-     a required probe that did not run
-  `snapshot` exits with 0 once the folder is written, whatever was found.
-  `explain -`: 0 a symptom was recognised, 3 none was.
+Exit codes, by --exit-style              default  nagios  npd  always-zero
+  nothing found at or above --fail-on          0       0    0            0
+    but a warning or graver                    0       1    0            0
+  something found at or above --fail-on        1       2    1            0
+  the command line is wrong, or the
+    output could not be written                2       3    2            0
+  could not decide: no permission, process
+    gone, deadline, unread library, a
+    required probe that did not run            3       3    2            0
+  `snapshot` ends as with nothing found once the folder is written.
+  `explain -` could not decide where no symptom was recognised.
+  --help and --version exit with 0 in every style.
   `diff`: 0 nothing differs, 1 something does.
 
 Examples:
@@ -33,6 +37,7 @@ Examples:
   cudart-doctor --pid 4121              a running server
   cudart-doctor --port 8000 --json      the process that listens on port 8000
   cudart-doctor --probe require         preflight: kernels and CUDA IPC must work
+  cudart-doctor --port 8000 --format line --exit-style nagios
   cudart-doctor snapshot --pid 4121 --dir snap
   cudart-doctor --from snap             the same report, on any machine
   cudart-doctor --from snap --explain-selection    how the choice is made
@@ -115,27 +120,20 @@ void add_target(CLI::App& app, Options& options) {
 }
 
 void add_report(CLI::App& app, Options& options) {
-  auto* format = app.add_option("--format", options.format, "Report format: text or json")
-                     ->transform(one_of({{"text", int(Format::text)}, {"json", int(Format::json)}}))
-                     ->type_name("text|json");
+  std::vector<NamedValue> formats;
+  for (const NamedFormat& each : named_formats()) formats.push_back({each.name, int(each.format)});
+  auto* format = app.add_option("--format", options.format, "Report format (text)")
+                     ->transform(one_of(std::move(formats)))
+                     ->type_name(format_names("|"));
   app.add_flag_callback(
          "--json", [&options] { options.format = Format::json; }, "Short for --format json")
       ->excludes(format);
   app.add_option("-o,--output", options.output, "Write the report there; - is stdout")
       ->type_name("FILE");
-  app.add_option("--policy", options.policy, "Selection rule that the headline follows")
-      ->check(CLI::Validator(check_policy, ""))
-      ->type_name("ID");
   app.add_option("--profile", options.profiles,
                  "Check a list of names on the runtime that a rule takes")
       ->type_name("FILE")
       ->allow_extra_args(false);
-  app.add_option("--fail-on", options.fail_on, "Lowest severity that exits with 1 (error)")
-      ->transform(one_of({{"info", int(Severity::info)},
-                          {"warning", int(Severity::warning)},
-                          {"error", int(Severity::error)},
-                          {"critical", int(Severity::critical)}}))
-      ->type_name("info|warning|error|critical");
   app.add_option_function<std::string>(
          "--explain-selection",
          [&options](const std::string& rule) {
@@ -154,6 +152,43 @@ void add_report(CLI::App& app, Options& options) {
                           {"never", int(ColorChoice::never)}}))
       ->type_name("auto|always|never");
   app.add_flag("-v,--verbose", options.verbose, "Every rule, step and piece of evidence");
+}
+
+void add_verdict(CLI::App& app, Options& options) {
+  app.add_option("--policy", options.policy, "Selection rule that the headline follows")
+      ->check(CLI::Validator(check_policy, ""))
+      ->type_name("ID");
+  app.add_option("--fail-on", options.fail_on, "Lowest severity that exits with 1 (error)")
+      ->transform(one_of({{"info", int(Severity::info)},
+                          {"warning", int(Severity::warning)},
+                          {"error", int(Severity::error)},
+                          {"critical", int(Severity::critical)}}))
+      ->type_name("info|warning|error|critical");
+  std::vector<NamedValue> styles;
+  for (std::size_t i = 0; i < kExitStyleNames.size(); ++i) {
+    styles.push_back({kExitStyleNames[i], int(i)});
+  }
+  app.add_option("--exit-style", options.exit_style, "What the exit code says (see below)")
+      ->transform(one_of(std::move(styles)))
+      ->type_name("default|nagios|npd|always-zero");
+  app.add_option_function<std::vector<std::string>>(
+         "--allow",
+         [&options](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             auto allowance = parse_allowance(text);
+             if (!allowance) throw CLI::ValidationError("--allow", allowance.error().message);
+             options.allow.push_back(std::move(*allowance));
+           }
+         },
+         "Show this finding, but do not count it; with a last day (UTC)")
+      ->type_name("ID[:until=DATE]")
+      ->allow_extra_args(false);
+  app.add_option("--allow-file", options.allow_files, "The same, one a line; # begins a comment")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_flag_callback(
+      "--github", [&options] { options.annotate = Annotate::github; },
+      "Findings on stderr too, as annotations of GitHub Actions");
 }
 
 /// "all" is the empty list; else ordinals, each once, in the order given.
@@ -287,6 +322,9 @@ std::string check_diff(const CLI::App& app, const Options& options) {
   if (std::count(options.compared.begin(), options.compared.end(), "-") > 1) {
     return "diff: - can be given once only: there is one stdin";
   }
+  if (options.format != Format::text && options.format != Format::json) {
+    return "diff: --format is text or json";
+  }
   return {};
 }
 
@@ -313,6 +351,14 @@ std::string check_together(const Options& options) {
   if (!options.peers.empty() && !options.pid && !options.port) {
     return "--peer: name the process that it shares memory with: --pid or --port";
   }
+  const bool is_report =
+      options.command != Command::policies && options.command != Command::explain;
+  if (!is_report && options.format != Format::text && options.format != Format::json) {
+    return "--format: policies and explain are text or json";
+  }
+  if (!is_report && options.annotate == Annotate::github) {
+    return "--github: policies and explain have no findings of their own";
+  }
   const bool asks_for_probe =
       options.probe.mode == ProbeMode::on || options.probe.mode == ProbeMode::require;
   if (!options.from.empty() && asks_for_probe) {
@@ -321,15 +367,40 @@ std::string check_together(const Options& options) {
   return {};
 }
 
-/// The format that a command line asks for which could not be parsed.
-Format asked_format(std::span<const char* const> arguments) {
+/// What stands behind `option` in a command line that could not be parsed; "" for nothing.
+std::string_view value_of(std::span<const char* const> arguments, std::string_view option) {
   std::string_view before;
   for (const std::string_view argument : arguments) {
-    if (argument == "--json" || argument == "--format=json") return Format::json;
-    if (before == "--format" && argument == "json") return Format::json;
+    if (before == option) return argument;
+    if (argument.starts_with(option) && argument.substr(option.size()).starts_with('=')) {
+      return argument.substr(option.size() + 1);
+    }
     before = argument;
   }
-  return Format::text;
+  return {};
+}
+
+bool has_flag(std::span<const char* const> arguments, std::string_view flag) {
+  return std::ranges::any_of(arguments,
+                             [flag](std::string_view argument) { return argument == flag; });
+}
+
+/// A usage error, told the way that the command line asks for as far as it can be understood.
+Immediate usage_error(std::string text, std::span<const char* const> arguments) {
+  Immediate out{.text = std::move(text), .to_stderr = true};
+  const std::string_view format = value_of(arguments, "--format");
+  for (const NamedFormat& each : named_formats()) {
+    if (each.name == format) out.format = each.format;
+  }
+  if (has_flag(arguments, "--json")) out.format = Format::json;
+  const std::string_view style = value_of(arguments, "--exit-style");
+  const auto* const found = std::ranges::find(kExitStyleNames, style);
+  if (found != kExitStyleNames.end()) {
+    out.exit_style = static_cast<ExitStyle>(found - kExitStyleNames.begin());
+  }
+  if (has_flag(arguments, "--github")) out.annotate = Annotate::github;
+  out.exit_code = exit_code_of(RunEnd::usage, out.exit_style);
+  return out;
 }
 
 }  // namespace
@@ -344,6 +415,7 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   add_target(app, options);
   add_report(app, options);
+  add_verdict(app, options);
   add_probe(app, options);
   add_running(app, options);
 
@@ -371,9 +443,9 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
     std::ostringstream out;
     std::ostringstream ignored;
     const int code = app.exit(error, out, ignored);
-    if (code == 0) return Immediate{out.str(), false, kExitOk};
-    return Immediate{escape_foreign(error.what()) + "\nRun with --help for more information.\n",
-                     true, kExitUsage, asked_format({argv, argv + argc})};
+    if (code == 0) return Immediate{.text = out.str()};
+    return usage_error(escape_foreign(error.what()) + "\nRun with --help for more information.\n",
+                       {argv, argv + argc});
   }
   if (snapshot->parsed()) options.command = Command::snapshot;
   if (policies->parsed()) options.command = Command::policies;
@@ -388,7 +460,7 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
     options.command = Command::diff;
     slip = check_diff(app, options);
   }
-  if (!slip.empty()) return Immediate{slip + "\n", true, kExitUsage, options.format};
+  if (!slip.empty()) return usage_error(slip + "\n", {argv, argv + argc});
   return options;
 }
 

@@ -16,9 +16,11 @@
 #include "cudart_doctor/analyze/judge.hpp"
 #include "cudart_doctor/analyze/policy.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
+#include "cudart_doctor/app/allow.hpp"
 #include "cudart_doctor/app/diff.hpp"
 #include "cudart_doctor/app/exit_code.hpp"
 #include "cudart_doctor/app/explain.hpp"
+#include "cudart_doctor/app/formats.hpp"
 #include "cudart_doctor/app/policies.hpp"
 #include "cudart_doctor/app/probe.hpp"
 #include "cudart_doctor/app/self.hpp"
@@ -70,8 +72,20 @@ bool colour(const Options& options, const World& world) {
   return false;
 }
 
-JudgeOptions judging(const Options& options, std::vector<Profile> profiles = {}) {
-  return {.fail_on = options.fail_on, .policy = options.policy, .profiles = std::move(profiles)};
+/// Reads the files that the command line names. Errors: usage.
+Result<JudgeOptions> judging(const Options& options) {
+  auto profiles = read_profiles(options.profiles);
+  if (!profiles) return tl::unexpected(profiles.error());
+  JudgeOptions judging{.fail_on = options.fail_on,
+                       .policy = options.policy,
+                       .exit_style = options.exit_style,
+                       .allowances = options.allow,
+                       .profiles = std::move(*profiles)};
+  auto more = read_allow_files(options.allow_files);
+  if (!more) return tl::unexpected(more.error());
+  judging.allowances.insert(judging.allowances.end(), std::make_move_iterator(more->begin()),
+                            std::make_move_iterator(more->end()));
+  return judging;
 }
 
 TextOptions text_options(const Options& options, const World& world) {
@@ -85,22 +99,25 @@ TextOptions text_options(const Options& options, const World& world) {
 }
 
 /// What is made of an identified report; the last step of a command.
-using Finish = std::function<WorkResult(Report report)>;
+using Finish = std::function<WorkResult(Report report, const JudgeOptions& how)>;
 
-WorkResult rendered(const Options& options, const World& world, Report report) {
-  judge(report, judging(options));
+/// `report` is judged.
+WorkResult rendered(const Options& options, const World& world, const Report& report) {
   WorkResult result;
   result.code = report.verdict.exit_code;
-  result.output = options.format == Format::json
-                      ? render_json(report)
-                      : render_text(report, text_options(options, world));
+  result.output = rendered_report(report, options.format, text_options(options, world));
+  if (!report.allowances.unused.empty()) {
+    result.note = "allowed, but not found: " + join(report.allowances.unused, ", ");
+  }
+  if (options.annotate == Annotate::github) result.annotations = render_github(report);
   return result;
 }
 
 /// `report` is judged; nullptr: nothing was inspected.
 WorkResult explained(const Options& options, const World& world, const ExplainPage& page,
                      const Report* report) {
-  const Explanation explanation{page, report, explain_exit_code(page, report)};
+  const int code = exit_code_of(explain_end(page, report), options.exit_style);
+  const Explanation explanation{page, report, code};
   WorkResult result;
   result.code = explanation.exit_code;
   result.output = options.format == Format::json
@@ -111,9 +128,11 @@ WorkResult explained(const Options& options, const World& world, const ExplainPa
 
 WorkResult failed(const Options& options, const Error& error) {
   WorkResult result;
-  result.code = exit_code_for(error.kind);
+  result.code = exit_code_of(end_for(error.kind), options.exit_style);
   result.message = error.message;
-  if (options.format == Format::json) result.output = render_error_json(error, result.code);
+  const Failure failure{error, options.exit_style, result.code};
+  result.output = rendered_failure(failure, options.format);
+  if (options.annotate == Annotate::github) result.annotations = render_error_github(failure);
   return result;
 }
 
@@ -136,16 +155,7 @@ Result<CaptureOptions> target_of(const Options& options, const World& world) {
   return capture;
 }
 
-/// What one attempt has to respect.
-struct Attempt {
-  Clock::time_point end;              ///< Of the whole inspection.
-  const std::set<std::string>& skip;  ///< Files that did not answer before.
-  Progress& progress;
-  const std::vector<Profile>& profiles;
-  const Finish& finish;
-};
-
-WorkResult replayed(const Options& options, const Attempt& attempt) {
+WorkResult replayed(const Options& options, const JudgeOptions& how, const Finish& finish) {
   auto snapshot = read_bundle(options.from);
   if (!snapshot) {
     // The folder is part of the command line: a wrong one is a usage error.
@@ -153,8 +163,16 @@ WorkResult replayed(const Options& options, const Attempt& attempt) {
     error.kind = ErrorKind::usage;
     return failed(options, error);
   }
-  return attempt.finish(identify(std::move(*snapshot), judging(options, attempt.profiles)));
+  return finish(identify(std::move(*snapshot), how), how);
 }
+
+/// What one attempt has to respect.
+struct Attempt {
+  Clock::time_point end;              ///< Of the whole inspection.
+  const std::set<std::string>& skip;  ///< Files that did not answer before.
+  Progress& progress;
+  const Finish& finish;
+};
 
 /// What `snapshot` says of its work.
 std::string kept_text(const Snapshot& snapshot, const std::string& directory) {
@@ -168,9 +186,12 @@ std::string kept_text(const Snapshot& snapshot, const std::string& directory) {
 /// What the worker does: finds the target, captures it, and finishes the command.
 WorkResult work(const Options& options, const World& world, const Attempt& attempt) {
   Progress& progress = attempt.progress;
+  progress.set("read the command line's files", {});
+  const auto how = judging(options);
+  if (!how) return failed(options, how.error());
   if (!options.from.empty()) {
     progress.set("read the snapshot", {});
-    return replayed(options, attempt);
+    return replayed(options, *how, attempt.finish);
   }
   progress.set("find the process", {});
   auto target = target_of(options, world);
@@ -188,7 +209,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
                                    : capture_self({options.load}, *target, rules);
   if (!snapshot) return failed(options, snapshot.error());
   progress.set("judge", {});
-  Report report = identify(std::move(*snapshot), judging(options, attempt.profiles));
+  Report report = identify(std::move(*snapshot), *how);
   // No path for the supervisor: a probe that takes long is not to be left out at another try.
   report.snapshot.probe =
       probe_runtimes(report, options.probe,
@@ -199,17 +220,17 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
     progress.set("write the snapshot", options.directory);
     const std::string kept = kept_text(report.snapshot, options.directory);
     const auto written = write_bundle(redacted(std::move(report.snapshot)), options.directory);
-    return written ? WorkResult{.output = {}, .message = kept, .code = kExitOk}
-                   : failed(options, written.error());
+    if (!written) return failed(options, written.error());
+    WorkResult result;
+    result.news = kept;
+    return result;
   }
   progress.set("judge", {});
-  return attempt.finish(std::move(report));
+  return attempt.finish(std::move(report), *how);
 }
 
 /// Supervises workers until one finishes. A file that does not answer is left out the next time.
 WorkResult supervised(const Options& options, const World& world, const Finish& finish) {
-  const auto profiles = read_profiles(options.profiles);
-  if (!profiles) return failed(options, profiles.error());
   const auto end = Clock::now() + options.timeout;
   std::set<std::string> skip;
   while (true) {
@@ -219,7 +240,7 @@ WorkResult supervised(const Options& options, const World& world, const Finish& 
     Supervisor supervisor;
     auto result = supervisor.run(limits, [&](Progress& progress) {
       try {
-        return work(options, world, {end, skip, progress, *profiles, finish});
+        return work(options, world, {end, skip, progress, finish});
       } catch (const std::exception& error) {
         return failed(
             options,
@@ -236,23 +257,26 @@ WorkResult supervised(const Options& options, const World& world, const Finish& 
 }
 
 WorkResult inspected(const Options& options, const World& world) {
-  return supervised(options, world,
-                    [&](Report report) { return rendered(options, world, std::move(report)); });
+  return supervised(options, world, [&](Report report, const JudgeOptions& how) {
+    judge(report, how);
+    return rendered(options, world, report);
+  });
 }
 
 WorkResult explain(const Options& options, const World& world) {
   const auto page = read_page(options, world);
   if (!page) return failed(options, page.error());
   if (!options.names_target()) return explained(options, world, *page, nullptr);
-  return supervised(options, world, [&](Report report) {
-    judge(report, judging(options));
+  return supervised(options, world, [&](Report report, const JudgeOptions& how) {
+    judge(report, how);
     return explained(options, world, *page, &report);
   });
 }
 
 WorkResult compared(const Options& options, const World& world, const Comparison& comparison) {
   WorkResult result;
-  result.code = comparison.equal() ? kExitOk : kExitFindings;
+  result.code =
+      exit_code_of(comparison.equal() ? RunEnd::ok : RunEnd::findings, ExitStyle::standard);
   result.output = options.format == Format::json
                       ? render_diff_json(comparison, result.code)
                       : render_diff_text(comparison, text_options(options, world));
@@ -270,18 +294,23 @@ WorkResult diff(const Options& options, const World& world) {
   return result ? std::move(*result) : failed(options, result.error());
 }
 
+WorkResult output_only(std::string output) {
+  WorkResult result;
+  result.output = std::move(output);
+  return result;
+}
+
 WorkResult listed(const Options& options) {
   const auto profiles = read_profiles(options.profiles);
   if (!profiles) return failed(options, profiles.error());
   PolicyList list{policies(), *profiles, not_modelled()};
   if (!options.listed.empty()) list = {{find_policy(options.listed), 1}, *profiles, {}};
-  return {.output = render_policies(list, options.format), .message = {}, .code = kExitOk};
+  return output_only(render_policies(list, options.format));
 }
 
 WorkResult result_of(const Options& options, const World& world) {
   switch (options.command) {
-    case Command::json_schema:
-      return {.output = std::string(json_schema()), .message = {}, .code = kExitOk};
+    case Command::json_schema: return output_only(std::string(json_schema()));
     case Command::policies: return listed(options);
     case Command::explain: return explain(options, world);
     case Command::diff: return diff(options, world);
@@ -295,15 +324,15 @@ WorkResult result_of(const Options& options, const World& world) {
 
 int run(const Options& options, const World& world) {
   const WorkResult result = result_of(options, world);
-  if (!result.message.empty()) {
-    const bool is_news = options.command == Command::snapshot && result.code == kExitOk;
-    (is_news ? world.tell : world.complain)(result.message);
-  }
+  if (!result.message.empty()) world.complain(result.message);
+  if (!result.news.empty()) world.tell(result.news);
+  if (!result.note.empty()) world.note(result.note);
+  if (!result.annotations.empty()) world.annotate(result.annotations);
   if (result.output.empty()) return result.code;
   const auto written = world.write_output(options.output, result.output);
   if (written) return result.code;
   world.complain(written.error().message);
-  return kExitUsage;
+  return exit_code_of(RunEnd::usage, options.exit_style);
 }
 
 }  // namespace cudart_doctor

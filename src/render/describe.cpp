@@ -2,8 +2,10 @@
 #include "render/describe.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "cudart_doctor/base/text.hpp"
+#include "render/names.hpp"
 #include "render/redact.hpp"
 #include "render/style.hpp"
 
@@ -185,7 +187,7 @@ std::string selection_title(const Report& report, const Selection& selection) {
 }
 
 std::string headline_sentence(const Report& report) {
-  if (report.verdict.exit_code == 3) {
+  if (report.verdict.end == RunEnd::undecided) {
     return printable("Could not decide: " + report.verdict.undecided);
   }
   if (leads_with_finding(report)) return printable(report.findings.front().headline);
@@ -210,9 +212,36 @@ std::string headline_sentence(const Report& report) {
 }
 
 bool leads_with_finding(const Report& report) {
-  if (report.verdict.exit_code == 3 || report.findings.empty()) return false;
+  if (report.verdict.end == RunEnd::undecided || report.findings.empty()) return false;
+  // The allowed ones come last.
+  if (!report.findings.front().allowed.empty()) return false;
   const Severity severity = report.findings.front().severity;
   return severity != Severity::info || severity >= report.verdict.fail_on;
+}
+
+std::size_t count_counted(const Report& report) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      report.findings, [](const Finding& finding) { return finding.allowed.empty(); }));
+}
+
+std::vector<std::string> finding_counts(const Report& report) {
+  constexpr std::array kOrder = {Severity::critical, Severity::error, Severity::warning,
+                                 Severity::info};
+  std::vector<std::string> counts;
+  for (const Severity severity : kOrder) {
+    const auto count = static_cast<std::uint64_t>(
+        std::ranges::count_if(report.findings, [severity](const Finding& finding) {
+          return finding.severity == severity && finding.allowed.empty();
+        }));
+    if (count == 0) continue;
+    // "2 warnings", "2 errors", but "2 critical", "2 info".
+    const bool countable = severity == Severity::error || severity == Severity::warning;
+    counts.push_back(countable ? count_of(count, name_of(severity))
+                               : count_of(count, name_of(severity), name_of(severity)));
+  }
+  const std::size_t allowed = report.findings.size() - count_counted(report);
+  if (allowed > 0) counts.push_back(count_of(allowed, "allowed", "allowed"));
+  return counts;
 }
 
 std::string candidate_phrase(const Candidate& candidate) {

@@ -2,6 +2,7 @@
 // runtimes, the process's title, what an answer of a rule amounts to, the headline sentence.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -59,6 +60,13 @@ std::string headline_sentence(const Report& report);
 
 /// True when the report's first line carries a finding: a warning or more, or one that fails.
 bool leads_with_finding(const Report& report);
+
+/// How many findings count; they come first.
+std::size_t count_counted(const Report& report);
+
+/// "1 critical", "2 warnings", "1 info": of the findings that count, gravest first; then "1
+/// allowed". Empty without a finding.
+std::vector<std::string> finding_counts(const Report& report);
 
 /// "libcudart 12.8", "a file that only has the name": what a candidate is, in a sentence.
 std::string candidate_phrase(const Candidate& candidate);

@@ -8,12 +8,16 @@ namespace {
 
 constexpr int kSchemaVersion = 1;
 
-Json verdict_part(const Verdict& verdict) {
+Json verdict_part(const Report& report) {
+  const Verdict& verdict = report.verdict;
   Json out;
   out["exit_code"] = verdict.exit_code;
+  out["exit_style"] = name_of(verdict.exit_style);
+  out["state"] = name_of(verdict.end);
   out["worst"] = verdict.worst ? Json(name_of(*verdict.worst)) : Json(nullptr);
   out["fail_on"] = name_of(verdict.fail_on);
   out["undecided"] = json_sentence_or_null(verdict.undecided);
+  out["ended_allowances"] = json_sentence_list(report.allowances.ended);
   return out;
 }
 
@@ -41,6 +45,7 @@ Json json_findings(const Report& report) {
     out["fixes"] = json_sentence_list(finding.fixes);
     out["no_help"] = json_sentence_list(finding.no_help);
     out["consumer"] = json_sentence_or_null(finding.consumer);
+    out["allowed"] = json_sentence_or_null(finding.allowed);
     list.push_back(std::move(out));
   }
   return list;
@@ -55,7 +60,7 @@ std::string render_json(const Report& report) {
   put_text(out, "generated_at", snapshot.capture.taken_at, "the snapshot carries no time");
   out["host"] = json_host(snapshot.host);
   out["target"] = json_target(snapshot);
-  out["verdict"] = verdict_part(report.verdict);
+  out["verdict"] = verdict_part(report);
   out["headline"] = headline_part(report);
   out["findings"] = json_findings(report);
   out["runtimes"] = json_runtimes(report);

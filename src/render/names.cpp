@@ -3,6 +3,32 @@
 
 namespace cudart_doctor {
 
+std::string_view name_of(ErrorKind value) {
+  switch (value) {
+    case ErrorKind::usage: return "usage";
+    case ErrorKind::not_found: return "not_found";
+    case ErrorKind::permission: return "permission";
+    case ErrorKind::gone: return "gone";
+    case ErrorKind::timeout: return "timeout";
+    case ErrorKind::io: return "io";
+    case ErrorKind::malformed: return "malformed";
+    case ErrorKind::limit: return "limit";
+    case ErrorKind::unsupported: return "unsupported";
+  }
+  return "io";
+}
+
+std::string_view name_of(RunEnd value) {
+  switch (value) {
+    case RunEnd::ok: return "ok";
+    case RunEnd::warned: return "warning";
+    case RunEnd::findings: return "findings";
+    case RunEnd::usage: return "usage";
+    case RunEnd::undecided: return "undecided";
+  }
+  return {};
+}
+
 std::string_view name_of(Severity value) {
   switch (value) {
     case Severity::info: return "info";

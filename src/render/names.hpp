@@ -4,10 +4,13 @@
 
 #include <string_view>
 
+#include "cudart_doctor/base/result.hpp"
 #include "cudart_doctor/model/report.hpp"
 
 namespace cudart_doctor {
 
+std::string_view name_of(ErrorKind value);
+std::string_view name_of(RunEnd value);
 std::string_view name_of(Severity value);
 std::string_view name_of(Owner value);
 std::string_view name_of(PackageKind value);

@@ -3,7 +3,6 @@
 #include "cudart_doctor/base/text.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "render/describe.hpp"
 #include "render/names.hpp"
@@ -83,13 +82,16 @@ const Finding* told_before(const Report& report, std::size_t index) {
   return nullptr;
 }
 
+Lead lead_of(const Finding& finding) {
+  return {.before = " ",
+          .word = severity_word(finding.severity),
+          .tone = tone_of(finding.severity),
+          .after = " " + printable(finding.id) + "  "};
+}
+
 void write_short_finding(TextWriter& writer, const Report& report, std::size_t index) {
   const Finding& finding = report.findings[index];
-  const Lead lead{.before = " ",
-                  .word = severity_word(finding.severity),
-                  .tone = tone_of(finding.severity),
-                  .after = " " + printable(finding.id) + "  "};
-  writer.entry(lead, printable(finding.headline));
+  writer.entry(lead_of(finding), printable(finding.headline));
   if (writer.verbose()) {
     if (!finding.effect.empty()) writer.labelled("", "effect: " + printable(finding.effect));
     for (const auto& fact : finding.evidence) writer.labelled("", "seen: " + printable(fact));
@@ -108,13 +110,29 @@ void write_short_finding(TextWriter& writer, const Report& report, std::size_t i
 
 void write_further_findings(TextWriter& writer, const Report& report) {
   const std::size_t first = leads_with_finding(report) ? 1 : 0;
-  const std::size_t count = report.findings.size();
+  const std::size_t count = count_counted(report);
   if (first >= count) return;
   writer.title(first == 0 ? "FINDINGS" : "ALSO");
   const std::size_t end = writer.shown(count, std::min(count, first + writer.room().further));
   for (std::size_t i = first; i < end; ++i) write_short_finding(writer, report, i);
   if (end < count) {
     writer.entry({.before = " ", .hang = 1}, count_of(count - end, "more finding") + " with -v");
+  }
+}
+
+/// Who allowed it is said of each; that much is never left out.
+void write_allowed_findings(TextWriter& writer, const Report& report) {
+  const std::size_t first = count_counted(report);
+  if (first == report.findings.size()) return;
+  writer.title("ALLOWED  shown, but without a say in the verdict");
+  for (std::size_t i = first; i < report.findings.size(); ++i) {
+    const Finding& finding = report.findings[i];
+    if (writer.verbose()) {
+      write_short_finding(writer, report, i);
+    } else {
+      writer.entry(lead_of(finding), printable(finding.headline), 2);
+    }
+    writer.labelled("", "allowed: " + printable(finding.allowed), 2);
   }
 }
 
@@ -131,35 +149,31 @@ void write_more(TextWriter& writer, const Report& report) {
 }
 
 std::string exit_reason(const Report& report) {
-  if (report.verdict.exit_code == 3) return "could not decide";
-  constexpr std::array kOrder = {Severity::critical, Severity::error, Severity::warning,
-                                 Severity::info};
-  std::vector<std::string> counts;
-  for (const Severity severity : kOrder) {
-    const auto count = static_cast<std::uint64_t>(
-        std::count_if(report.findings.begin(), report.findings.end(),
-                      [&](const Finding& finding) { return finding.severity == severity; }));
-    if (count == 0) continue;
-    // "2 warnings", "2 errors", but "2 critical", "2 info".
-    const bool countable = severity == Severity::error || severity == Severity::warning;
-    counts.push_back(countable ? count_of(count, name_of(severity))
-                               : count_of(count, name_of(severity), name_of(severity)));
-  }
-  if (counts.empty()) return "no finding";
-  const auto grave = std::count_if(
-      report.findings.begin(), report.findings.end(),
-      [&](const Finding& finding) { return finding.severity >= report.verdict.fail_on; });
+  const Verdict& verdict = report.verdict;
+  const std::string style = verdict.exit_style == ExitStyle::standard
+                                ? ""
+                                : " (" + std::string(name_of(verdict.exit_style)) + ")";
+  if (verdict.end == RunEnd::undecided) return "could not decide" + style;
+  const std::vector<std::string> counts = finding_counts(report);
+  if (counts.empty()) return "no finding" + style;
+  const auto grave = std::ranges::count_if(report.findings, [&](const Finding& finding) {
+    return finding.severity >= verdict.fail_on && finding.allowed.empty();
+  });
   return join(counts, ", ") + "; " + (grave == 0 ? "none" : std::to_string(grave)) +
-         " at or above --fail-on " + std::string(name_of(report.verdict.fail_on));
+         " at or above --fail-on " + std::string(name_of(verdict.fail_on)) + style;
 }
 
 std::string written(const Report& report, const TextOptions& options, const Room& room) {
   TextWriter writer(options, room);
   write_head(writer, report);
   if (leads_with_finding(report)) write_main_finding(writer, report.findings.front());
+  for (const std::string& ended : report.allowances.ended) {
+    writer.labelled("ALLOW", printable(ended));
+  }
   write_list(writer, "LOADED", report.snapshot.self_notes, 3);
   writer.blank();
   write_further_findings(writer, report);
+  write_allowed_findings(writer, report);
   write_runtimes(writer, report);
   write_companions(writer, report);
   write_answers(writer, report);

@@ -19,7 +19,7 @@ struct Word {
 };
 
 Word word_of(const Report& report) {
-  if (report.verdict.exit_code == 3) return {"UNDECIDED", Tone::notice, {}};
+  if (report.verdict.end == RunEnd::undecided) return {"UNDECIDED", Tone::notice, {}};
   if (!leads_with_finding(report)) return {};
   const Finding& finding = report.findings.front();
   return {severity_word(finding.severity), tone_of(finding.severity), " " + printable(finding.id)};

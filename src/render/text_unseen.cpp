@@ -72,7 +72,7 @@ void add_maps(std::vector<std::string>& lines, const Snapshot& snapshot) {
 std::vector<std::string> unseen(const TextWriter& writer, const Report& report) {
   const Snapshot& snapshot = report.snapshot;
   std::vector<std::string> lines;
-  if (!report.verdict.undecided.empty() && report.verdict.exit_code != 3) {
+  if (!report.verdict.undecided.empty() && report.verdict.end != RunEnd::undecided) {
     lines.push_back(printable(report.verdict.undecided));
   }
   add_group(lines, writer, count_of(snapshot.capture.unread.size(), "object") + " unread",

@@ -121,10 +121,13 @@ class StepWatch {
   std::array<Seen, 2> seen_;
 };
 
-/// Sent first; output and message follow.
+/// The texts of a result, in the order in which they are sent.
+constexpr std::array kTexts = {&WorkResult::output, &WorkResult::message, &WorkResult::note,
+                               &WorkResult::news, &WorkResult::annotations};
+
+/// Sent first; the texts follow.
 struct Header {
-  std::uint64_t output_size = 0;
-  std::uint64_t message_size = 0;
+  std::array<std::uint64_t, kTexts.size()> sizes{};
   std::int64_t code = 0;
 };
 
@@ -152,11 +155,12 @@ void limit_memory() {
   try {
     Progress progress(page);
     const WorkResult result = work(progress);
-    const Header header{result.output.size(), result.message.size(), result.code};
+    Header header{.code = result.code};
+    for (std::size_t i = 0; i < kTexts.size(); ++i) header.sizes[i] = (result.*kTexts[i]).size();
     std::array<char, sizeof header> bytes;
     std::memcpy(bytes.data(), &header, sizeof header);
-    const bool sent = write_all(pipe, {bytes.data(), bytes.size()}) &&
-                      write_all(pipe, result.output) && write_all(pipe, result.message);
+    bool sent = write_all(pipe, {bytes.data(), bytes.size()}).has_value();
+    for (const auto text : kTexts) sent = sent && write_all(pipe, result.*text);
     ::_exit(sent ? 0 : kFailed);
   } catch (...) {
     ::_exit(kFailed);
@@ -204,13 +208,18 @@ Result<WorkResult> take_result(const Reading& reading, int status, const std::st
                                    " during: " + step);
   }
   std::memcpy(&header, reading.bytes.data(), sizeof header);
-  const std::size_t rest = reading.bytes.size() - sizeof header;
-  if (header.output_size > rest || header.message_size != rest - header.output_size) {
-    return fail(ErrorKind::io, "the inspection's result ends early");
+  WorkResult result;
+  result.code = static_cast<int>(header.code);
+  std::size_t at = sizeof header;
+  for (std::size_t i = 0; i < kTexts.size(); ++i) {
+    const std::uint64_t size = header.sizes[i];
+    if (size > reading.bytes.size() - at) {
+      return fail(ErrorKind::io, "the inspection's result ends early");
+    }
+    result.*kTexts[i] = reading.bytes.substr(at, size);
+    at += size;
   }
-  return WorkResult{reading.bytes.substr(sizeof header, header.output_size),
-                    reading.bytes.substr(sizeof header + header.output_size),
-                    static_cast<int>(header.code)};
+  return result;
 }
 
 }  // namespace

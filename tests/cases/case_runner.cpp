@@ -1,5 +1,6 @@
-// case_runner FILE...: runs test cases through the real pipeline. Prints one line for each failed
-// expectation and `N passed, N failed` last; exits 1 when one failed or a file is no case.
+// case_runner [--reports FOLDER] FILE...: runs test cases through the real pipeline. Prints one
+// line for each failed expectation and `N passed, N failed` last; exits 1 when one failed or a file
+// is no case. With --reports the reports are written there too, in every format for programs.
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "cudart_doctor/analyze/policy.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "support/report_files.hpp"
 
 namespace cudart_doctor::test {
 namespace {
@@ -24,6 +26,8 @@ constexpr std::array<std::string_view, 6> kUnsupportedRules{
     "libcuda-unversioned", "ldconfig-list", "maps-last-token"};
 
 struct Tally {
+  std::string reports;  ///< Folder for the reports; "" for none.
+  int cases = 0;
   int passed = 0;
   int failed = 0;
   int unsupported = 0;
@@ -123,6 +127,10 @@ void run_case(const CaseRun& run, Tally& tally) {
     return;
   }
   const Report report = make_report(std::move(*snapshot), {});
+  ++tally.cases;
+  if (!tally.reports.empty()) {
+    testing::write_formats(tally.reports + "/case-" + std::to_string(tally.cases), report);
+  }
   for (const Expectation& wanted : run.expectations) {
     if (!is_supported(wanted)) {
       ++tally.unsupported;
@@ -163,11 +171,16 @@ void run_file(const std::string& path, Tally& tally) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::cerr << "usage: case_runner FILE...\n";
+    std::cerr << "usage: case_runner [--reports FOLDER] FILE...\n";
     return 2;
   }
   cudart_doctor::test::Tally tally;
-  for (int i = 1; i < argc; ++i) cudart_doctor::test::run_file(argv[i], tally);
+  int first = 1;
+  if (argc > 3 && std::string_view(argv[1]) == "--reports") {
+    tally.reports = argv[2];
+    first = 3;
+  }
+  for (int i = first; i < argc; ++i) cudart_doctor::test::run_file(argv[i], tally);
   if (tally.unsupported > 0) {
     std::cout << cudart_doctor::count_of(static_cast<std::uint64_t>(tally.unsupported),
                                          "expectation")

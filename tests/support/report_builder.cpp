@@ -1,6 +1,8 @@
 // Reports put together by hand.
 #include "support/report_builder.hpp"
 
+#include <utility>
+
 #include "support/report_parts.hpp"
 
 namespace cudart_doctor::testing {
@@ -80,7 +82,19 @@ Report critical_report() {
        .no_help = {},
        .consumer = "FlashInfer 0.6.14"}};
   report.verdict.worst = Severity::critical;
+  report.verdict.end = RunEnd::findings;
   report.verdict.exit_code = 1;
+  return report;
+}
+
+Report allowed_report() {
+  Report report = critical_report();
+  report.findings.front().allowed = "--allow RT04 until 2027-01-31";
+  std::swap(report.findings.front(), report.findings.back());
+  report.allowances.ended = {"--allow RT07 ended 2026-01-31"};
+  report.verdict.worst = Severity::warning;
+  report.verdict.end = RunEnd::warned;
+  report.verdict.exit_code = 0;
   return report;
 }
 
@@ -136,6 +150,7 @@ Report environment_report() {
                       .no_help = {},
                       .consumer = ""}};
   report.verdict.worst = Severity::warning;
+  report.verdict.end = RunEnd::warned;
   return report;
 }
 
@@ -164,6 +179,7 @@ Report unreadable_report() {
   vllm.current = true;
   report.headline_policy = "vllm-2026-07";
   report.headline_note = "assumed: no consumer was found";
+  report.verdict.end = RunEnd::undecided;
   report.verdict.exit_code = 3;
   report.verdict.undecided = "the mapped libcudart.so.12 could not be read (permission denied).";
   return report;
@@ -236,6 +252,7 @@ Report crowded_report() {
 std::vector<std::pair<std::string, Report>> all_reports() {
   std::vector<std::pair<std::string, Report>> reports;
   reports.emplace_back("critical", critical_report());
+  reports.emplace_back("allowed", allowed_report());
   reports.emplace_back("healthy", healthy_report());
   reports.emplace_back("environment", environment_report());
   reports.emplace_back("unreadable", unreadable_report());

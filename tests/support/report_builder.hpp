@@ -11,6 +11,8 @@ namespace cudart_doctor::testing {
 
 /// FlashInfer would take TileLang's shim: the incident that the text report was drawn for.
 Report critical_report();
+/// The same, with that finding allowed, and another whose permission ended.
+Report allowed_report();
 /// One genuine runtime, nothing wrong, no consumer found.
 Report healthy_report();
 /// "Self": the environment alone, with a mixed-major warning.

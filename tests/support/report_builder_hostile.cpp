@@ -6,18 +6,15 @@
 namespace cudart_doctor::testing {
 
 std::vector<std::string> nasty_texts() {
-  return {std::string(4096, 'x'),
-          "/" + std::string(4000, 'y') + "/libcudart.so.12",
+  return {std::string(4096, 'x'), "/" + std::string(4000, 'y') + "/libcudart.so.12",
           [] {
             std::string deep;
             for (int i = 0; i < 400; ++i) deep += "/directory";
             return deep + "/libcudart.so.12";
           }(),
           std::string(2000, ' ') + "/a b/libcudart.so.12 (deleted)",
-          "/\x1b[31m/\x1b]0;owned\x07/libcudart.so.12",
-          std::string("/nul\0inside", 11),
-          "/line\nbreak\r\n/tab\t/libcudart.so.12",
-          "/right-to-left \xe2\x80\xae/12.os.tradubil",
+          "/\x1b[31m/\x1b]0;owned\x07/libcudart.so.12", std::string("/nul\0inside", 11),
+          "/line\nbreak\r\n/tab\t/libcudart.so.12", "/right-to-left \xe2\x80\xae/12.os.tradubil",
           "/not utf-8 \xff\xfe\xc0\xaf\xed\xa0\x80/libcudart.so.12",
           "/c1 \xc2\x9b"
           "31m/libcudart.so.12",
@@ -29,6 +26,9 @@ std::vector<std::string> nasty_texts() {
                 return wide;
               }(),
           "\\x1b[31m \\",
+          // Markup, a bar, a workflow command, and two characters that XML cannot write.
+          "/</testsuite>&amp;\"'<!-- ]]>|::error::%0A {a=\"b\"} "
+          "1\xef\xbf\xbe\xef\xbf\xbf/libcudart.so.12",
           ""};
 }
 
@@ -108,6 +108,7 @@ Report hostile_report(const std::string& text) {
                       .consumer = sentence}};
   report.findings.push_back(report.findings.front());
   report.verdict.worst = Severity::critical;
+  report.verdict.end = RunEnd::findings;
   report.verdict.exit_code = 1;
   report.verdict.undecided = sentence;
   PeerFacts peer;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cudart_doctor/analyze/allow.hpp"
 #include "cudart_doctor/analyze/profile.hpp"
 #include "cudart_doctor/model/report.hpp"
 
@@ -16,6 +17,8 @@ struct JudgeOptions {
   std::string policy;
   /// Name lists that the user asks to check; each becomes a row of the selections.
   std::vector<Profile> profiles = {};
+  ExitStyle exit_style = ExitStyle::standard;
+  std::vector<Allowance> allowances = {};
 };
 
 /// The first half of make_report: identify, select, choose the headline. Judges nothing; enough to

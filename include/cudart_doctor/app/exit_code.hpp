@@ -1,18 +1,14 @@
-// The exit code contract; the same in every format.
+// What an error that ended the run is worth as an exit code.
 #pragma once
 
 #include "cudart_doctor/base/result.hpp"
+#include "cudart_doctor/model/exit_style.hpp"
 
 namespace cudart_doctor {
 
-inline constexpr int kExitOk = 0;         ///< Nothing at or above --fail-on.
-inline constexpr int kExitFindings = 1;   ///< Something at or above --fail-on.
-inline constexpr int kExitUsage = 2;      ///< Command line, configuration or output place.
-inline constexpr int kExitUndecided = 3;  ///< No permission, process gone, deadline, unread.
-
-/// The code for an error that ended the run.
-constexpr int exit_code_for(ErrorKind kind) {
-  return kind == ErrorKind::usage ? kExitUsage : kExitUndecided;
+/// How a run ends that an error of this kind ended.
+constexpr RunEnd end_for(ErrorKind kind) {
+  return kind == ErrorKind::usage ? RunEnd::usage : RunEnd::undecided;
 }
 
 }  // namespace cudart_doctor

@@ -11,8 +11,8 @@ namespace cudart_doctor {
 /// the near ones; io.
 Result<ExplainPage> read_page(const Options& options, const World& world);
 
-/// 0, or 3 where nothing in the log was recognised, or where `report` (nullptr: nothing was
-/// inspected) lacks a required probe.
-int explain_exit_code(const ExplainPage& page, const Report* report);
+/// Ok, or undecided where nothing in the log was recognised, or where `report` (nullptr: nothing
+/// was inspected) lacks a required probe.
+RunEnd explain_end(const ExplainPage& page, const Report* report);
 
 }  // namespace cudart_doctor

@@ -8,15 +8,19 @@
 #include <variant>
 #include <vector>
 
+#include "cudart_doctor/analyze/allow.hpp"
 #include "cudart_doctor/analyze/diff.hpp"
 #include "cudart_doctor/analyze/probe_plan.hpp"
 #include "cudart_doctor/analyze/scan_plan.hpp"
+#include "cudart_doctor/model/exit_style.hpp"
 #include "cudart_doctor/model/finding.hpp"
 
 namespace cudart_doctor {
 
 enum class Command : std::uint8_t { inspect, snapshot, policies, explain, diff, json_schema };
-enum class Format : std::uint8_t { text, json };
+enum class Format : std::uint8_t { text, json, line, prometheus, junit };
+/// Whether findings also go to stderr as workflow commands of GitHub Actions.
+enum class Annotate : bool { no, github };
 enum class ColorChoice : std::uint8_t { automatic, always, never };
 
 struct Options {
@@ -35,6 +39,10 @@ struct Options {
   std::string output = "-";
   std::chrono::milliseconds timeout{30'000};
   Severity fail_on = Severity::error;
+  ExitStyle exit_style = ExitStyle::standard;
+  Annotate annotate = Annotate::no;
+  std::vector<Allowance> allow;
+  std::vector<std::string> allow_files;
   ColorChoice color = ColorChoice::automatic;
   bool verbose = false;
   std::string explain_selection;  ///< As TextOptions::explain_selection.
@@ -53,13 +61,17 @@ struct Options {
 
 /// What the program is to print at once, and its exit code: help, version, a usage error.
 struct Immediate {
-  std::string text;
+  std::string text{};
   bool to_stderr = false;
   int exit_code = 0;
-  Format format = Format::text;  ///< A usage error: what was asked for on stdout.
+  /// A usage error: what was asked for, as far as the command line could be understood.
+  Format format = Format::text;
+  ExitStyle exit_style = ExitStyle::standard;
+  Annotate annotate = Annotate::no;
 };
 
-/// Parses argv. Usage errors come back as Immediate with exit code 2.
+/// Parses argv. Usage errors come back as Immediate with the exit code that they have in the style
+/// asked for.
 std::variant<Options, Immediate> parse_options(int argc, const char* const* argv);
 
 }  // namespace cudart_doctor

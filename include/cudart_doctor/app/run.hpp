@@ -27,6 +27,8 @@ struct World {
   std::function<void(std::string_view message)> tell;
   /// Columns of the terminal that stdout is; 0: none, or not known.
   std::size_t terminal_columns = 0;
+  /// Lines for stderr as they stand: commands that a CI system reads there.
+  std::function<void(std::string_view lines)> annotate;
   /// Whether a report on stdout is to be coloured by itself (a terminal, NO_COLOR not set, ...).
   bool colour_by_itself = false;
 };

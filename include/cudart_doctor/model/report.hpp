@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cudart_doctor/model/candidate.hpp"
+#include "cudart_doctor/model/exit_style.hpp"
 #include "cudart_doctor/model/finding.hpp"
 #include "cudart_doctor/model/probe_verdict.hpp"
 #include "cudart_doctor/model/provenance.hpp"
@@ -15,10 +16,18 @@
 namespace cudart_doctor {
 
 struct Verdict {
-  std::optional<Severity> worst;  ///< Of all findings; nothing when there is none.
+  std::optional<Severity> worst;  ///< Of the findings that count; nothing when there is none.
   Severity fail_on = Severity::error;
-  int exit_code = 0;      ///< 0, 1 or 3; the same in every format.
-  std::string undecided;  ///< Why exit 3: what could not be seen.
+  RunEnd end = RunEnd::ok;  ///< Never `usage`: what was concluded, whatever the exit code says.
+  ExitStyle exit_style = ExitStyle::standard;
+  int exit_code = 0;      ///< Of `end` in `exit_style`; the same in every format.
+  std::string undecided;  ///< What could not be seen and leaves the verdict open.
+};
+
+/// What became of the findings that were to be allowed; printable sentences.
+struct Allowances {
+  std::vector<std::string> ended;   ///< "--allow RT06 ended 2026-11-01": the finding counts again.
+  std::vector<std::string> unused;  ///< "--allow RT06": no such finding.
 };
 
 struct Report {
@@ -32,7 +41,9 @@ struct Report {
   std::string headline_policy;        ///< Id of the rule that the headline follows.
   std::string
       headline_note;  ///< "assumed: no consumer was found", "FlashInfer 0.6.14 is installed"
-  std::vector<Finding> findings;  ///< Gravest first; the order is total.
+  /// Those that count, gravest first, then the allowed ones; the order is total.
+  std::vector<Finding> findings;
+  Allowances allowances;
   ProbeVerdict probe_verdict;
   Verdict verdict;
 };

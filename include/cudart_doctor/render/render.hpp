@@ -39,8 +39,35 @@ std::string render_text(const Report& report, const TextOptions& options);
 /// The report as one JSON document with LF at its end; `schema_version` first.
 std::string render_json(const Report& report);
 
-/// The JSON document for a run that ended without a report; the schema's other form.
-std::string render_error_json(const Error& error, int exit_code);
+/// The answer in one line of at most 80 bytes (LF apart), code and verdict first: for
+/// node-problem-detector, a termination message, Nagios (--exit-style nagios: performance data
+/// behind it).
+std::string render_line(const Report& report);
+
+/// Gauges for a Prometheus textfile collector: no time stamps, no labels without a bound. What is
+/// not known has no sample.
+std::string render_prometheus(const Report& report);
+
+/// A JUnit suite with one case for each finding of the catalogue.
+std::string render_junit(const Report& report);
+
+/// Workflow commands of GitHub Actions, one a line: every finding that counts, and what left the
+/// verdict open.
+std::string render_github(const Report& report);
+
+/// A run that ended without a report.
+struct Failure {
+  Error error;
+  ExitStyle exit_style = ExitStyle::standard;
+  int exit_code = 0;  ///< In that style.
+};
+
+/// The same documents for a run that ended without a report. JSON: the schema's other form.
+std::string render_error_json(const Failure& failure);
+std::string render_error_line(const Failure& failure);
+std::string render_error_prometheus();
+std::string render_error_junit(const Failure& failure);
+std::string render_error_github(const Failure& failure);
 
 /// The published JSON Schema of render_json and render_error_json.
 std::string_view json_schema();

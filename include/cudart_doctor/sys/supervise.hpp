@@ -34,7 +34,11 @@ class Progress {
 struct WorkResult {
   std::string output;   ///< The report.
   std::string message;  ///< For the log; printable already.
-  int code = 0;         ///< Exit code.
+  std::string note{};   ///< For a closer look at the log; printable already.
+  std::string news{};   ///< A line for stderr that is no complaint; printable already.
+  /// Lines for stderr as they stand.
+  std::string annotations{};
+  int code = 0;  ///< Exit code.
 };
 
 struct SuperviseOptions {

@@ -88,6 +88,15 @@ std::vector<EnumCase> enum_cases() {
        [](Report& r, int i) { r.verdict.worst = static_cast<Severity>(i); }},
       {"/$defs/verdict/properties/fail_on", "/verdict/fail_on", count_to(Severity::critical),
        [](Report& r, int i) { r.verdict.fail_on = static_cast<Severity>(i); }},
+      {"/$defs/verdict/properties/exit_style", "/verdict/exit_style",
+       count_to(ExitStyle::always_zero),
+       [](Report& r, int i) { r.verdict.exit_style = static_cast<ExitStyle>(i); }},
+      // A report never ends as a usage error.
+      {"/$defs/verdict/properties/state", "/verdict/state", count_to(RunEnd::undecided) - 1,
+       [](Report& r, int i) {
+         const auto end = static_cast<RunEnd>(i);
+         r.verdict.end = end == RunEnd::usage ? RunEnd::undecided : end;
+       }},
       {"/$defs/finding/properties/owner", "/findings/0/owner", count_to(Owner::user),
        [](Report& r, int i) { r.findings[0].owner = static_cast<Owner>(i); }},
       {"/$defs/runtime/properties/kind", "/runtimes/0/kind", count_to(RuntimeKind::undetermined),
@@ -151,7 +160,7 @@ TEST_CASE("schema and output have the same keys at every level, all of them requ
   for (const auto& [name, report] : all_reports()) {
     walker.walk(schema(), json_of(report), name);
   }
-  walker.walk(schema(), Json::parse(render_error_json({ErrorKind::gone, "it ended", 0}, 3)),
+  walker.walk(schema(), Json::parse(render_error_json({{ErrorKind::gone, "it ended", 0}, {}, 3})),
               "failure");
   CHECK(walker.visited == keys_of(schema()["$defs"]));
 }
@@ -174,7 +183,7 @@ TEST_CASE("every kind of failure is in the schema, and no other") {
   std::set<std::string> seen;
   for (int i = 0; i < count_to(ErrorKind::unsupported); ++i) {
     const Error error{static_cast<ErrorKind>(i), "message", 0};
-    seen.insert(Json::parse(render_error_json(error, 3))["error"]["kind"].get<std::string>());
+    seen.insert(Json::parse(render_error_json({error, {}, 3}))["error"]["kind"].get<std::string>());
   }
   CHECK(seen.size() == static_cast<std::size_t>(count_to(ErrorKind::unsupported)));
   const Json& failure = schema()["$defs"]["failure"]["properties"]["error"]["properties"];

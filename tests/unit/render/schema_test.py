@@ -35,12 +35,13 @@ def main():
             document = json.loads(path.read_text(encoding="utf-8"))
             validator.validate(document)
         failure = {"schema_version": 1, "tool": document["tool"],
-                   "error": {"kind": "gone", "message": "it ended"}, "verdict": {"exit_code": 3}}
+                   "error": {"kind": "gone", "message": "it ended"}, "verdict": {"exit_code": 3, "exit_style": "default"}}
         validator.validate(failure)
         # The schema must be able to say no.
         for change in (lambda d: d.pop("capture"), lambda d: d.update(extra=1),
                        lambda d: d["verdict"].update(exit_code=2),
                        lambda d: d["verdict"].update(fail_on="fatal"),
+                       lambda d: d["verdict"].update(state="usage"),
                        lambda d: d.update(error=failure["error"])):
             broken = copy.deepcopy(document)
             change(broken)

@@ -194,6 +194,25 @@ TEST_CASE("an opened library with unread symbols is not ok") {
   CHECK(has_line(text, " SGLang after #30870  A  ? its symbols could not be read [assumed]"));
 }
 
+TEST_CASE("an allowed finding is shown as such, behind those that count, and does not lead") {
+  const std::string text = text_of(allowed_report());
+  CHECK(text.starts_with("WARNING RT07  "));
+  CHECK(has_line(text, "ALLOW    --allow RT07 ended 2026-01-31"));
+  CHECK_THAT(text, ContainsSubstring("\nALLOWED  shown, but without a say in the verdict\n"
+                                     " CRITICAL RT04  FlashInfer would take"));
+  CHECK(has_line(text, "         allowed: --allow RT04 until 2027-01-31"));
+  CHECK(has_line(text, "EXIT 0   1 warning, 1 allowed; none at or above --fail-on error"));
+  CHECK_THAT(verbose_text_of(allowed_report()), ContainsSubstring("FIX restart all ranks"));
+}
+
+TEST_CASE("the style of an exit code is named where it is not the default") {
+  Report report = critical_report();
+  report.verdict.exit_style = ExitStyle::nagios;
+  report.verdict.exit_code = 2;
+  CHECK_THAT(text_of(report), ContainsSubstring("\nEXIT 2   1 critical, 1 warning; 1 at or above"));
+  CHECK_THAT(text_of(report), ContainsSubstring("--fail-on error (nagios)\n"));
+}
+
 TEST_CASE("nothing found is said, with what was searched") {
   const std::string text = text_of(empty_report());
   CHECK(
@@ -210,6 +229,7 @@ TEST_CASE("a finding that fails is never headed OK") {
   CHECK(text_of(report).starts_with("OK  "));
   CHECK_THAT(text_of(report), ContainsSubstring("\nFINDINGS\n INFO RT07  "));
   report.verdict.fail_on = Severity::info;
+  report.verdict.end = RunEnd::findings;
   report.verdict.exit_code = 1;
   CHECK(text_of(report).starts_with("INFO RT07  "));
 }

@@ -1,17 +1,19 @@
-// Writes every report of the builder as JSON, and the schema, into the folder given; with "text"
-// behind it the text reports. Input of the schema test, and a look at the output for people.
+// Writes every report of the builder as JSON, and the schema, into the folder given; with "formats"
+// behind it in every format for programs, with "text" the text reports. Input of the schema test,
+// and a look at the output for people.
 #include <fstream>
 #include <iostream>
 #include <string>
 
 #include "cudart_doctor/render/render.hpp"
 #include "support/report_builder.hpp"
+#include "support/report_files.hpp"
 
 using namespace cudart_doctor;
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::cerr << "usage: write_reports FOLDER [text|verbose]\n";
+    std::cerr << "usage: write_reports FOLDER [text|verbose|formats]\n";
     return 2;
   }
   const std::string folder = std::string(argv[1]) + "/";
@@ -20,6 +22,8 @@ int main(int argc, char** argv) {
   for (const auto& [name, report] : testing::all_reports()) {
     if (form == "json") {
       std::ofstream(folder + name + ".report.json") << render_json(report);
+    } else if (form == "formats") {
+      testing::write_formats(folder + name, report);
     } else {
       std::ofstream(folder + name + ".txt") << render_text(report, {.verbose = form == "verbose"});
     }
