@@ -28,7 +28,7 @@ ssize_t read_some(int fd, char* buffer, std::size_t size) {
 }  // namespace
 
 Result<InputEnd> read_input(int fd, std::size_t limit, const InputTaker& take) {
-  std::vector<char> buffer(std::size_t{64} * 1024);
+  std::vector<char> buffer(std::size_t{128} * 1024);
   std::size_t left = limit;
   while (true) {
     // At the limit one byte more tells whether anything was left.
