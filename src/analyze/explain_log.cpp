@@ -1,12 +1,16 @@
-// Splits a log into lines, takes what terminals and encodings add out of them, and asks the
-// matcher for the first known text of each.
+// Takes what terminals and encodings add out of a log, passes over the lines in which nothing
+// known can be, and asks the matcher for the first known text of the others.
 #include "cudart_doctor/analyze/explain_log.hpp"
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 
 #include "cudart_doctor/analyze/cuda_codes.hpp"
+#include "cudart_doctor/base/count_bytes.hpp"
+#include "log_cleaner.hpp"
+#include "pattern_filter.hpp"
 #include "text_matcher.hpp"
 
 namespace cudart_doctor {
@@ -15,8 +19,8 @@ namespace {
 /// A longer line is looked at in pieces, each with the end of the one before in front of it.
 constexpr std::size_t kPiece = 16U * 1024;
 constexpr std::size_t kOverlap = 1024;
-/// A control sequence of a terminal that is longer than this is none.
-constexpr std::size_t kMaxEscape = 256;
+/// Bytes that are worked on at once: they stay in the processor's cache.
+constexpr std::size_t kBlock = 128U * 1024;
 
 /// How libraries announce a code; the number, or the text, follows.
 constexpr std::array<std::string_view, 18> kNumberLeads = {
@@ -35,43 +39,58 @@ constexpr std::array<std::string_view, 4> kInnocent = {
     "operation not permitted on an event last recorded",
     "operation not supported on global/shared address space", "an illegal memory access"};
 
-void add_code(TextMatcher& matcher, const CodeEntry& entry, std::size_t owner) {
+template <class Add>
+void add_code(const Add& add, const CodeEntry& entry, std::size_t owner) {
   const std::string text(entry.text);
   if (entry.use == CodeText::alone) {
-    matcher.add(text, owner);
+    add(text, owner);
   } else {
     for (const std::string_view lead : kTextLeads) {
-      matcher.add(std::string(lead) + "*" + text, owner);
+      add(std::string(lead) + "*" + text, owner);
     }
   }
   for (const std::string_view name :
        {cuda_runtime_code_name(entry.code), cuda_driver_code_name(entry.code)}) {
-    if (!name.empty()) matcher.add("|" + std::string(name) + "|", owner);
+    if (!name.empty()) add("|" + std::string(name) + "|", owner);
   }
   for (const std::string_view lead : kNumberLeads) {
-    matcher.add(std::string(lead) + std::to_string(entry.code) + "|", owner);
+    add(std::string(lead) + std::to_string(entry.code) + "|", owner);
   }
 }
 
 /// Owners are the places in signatures(), one for what is no symptom, the places in
 /// code_entries().
-TextMatcher make_matcher() {
-  TextMatcher matcher;
+template <class Add>
+void add_known(const Add& add) {
   std::size_t owner = 0;
   for (const Signature& signature : signatures()) {
     for (const std::string_view pattern : signature.patterns) {
-      if (!pattern.empty()) matcher.add(pattern, owner);
+      if (!pattern.empty()) add(pattern, owner);
     }
     ++owner;
   }
-  for (const std::string_view pattern : kInnocent) matcher.add(pattern, owner);
-  for (const CodeEntry& entry : code_entries()) add_code(matcher, entry, ++owner);
-  matcher.build();
-  return matcher;
+  for (const std::string_view pattern : kInnocent) add(pattern, owner);
+  for (const CodeEntry& entry : code_entries()) add_code(add, entry, ++owner);
 }
 
+/// Made when the first line asks for it: most logs hold nothing that is known.
 const TextMatcher& matcher() {
-  static const TextMatcher made = make_matcher();
+  static const TextMatcher made = [] {
+    TextMatcher matcher;
+    add_known([&](std::string_view pattern, std::size_t owner) { matcher.add(pattern, owner); });
+    matcher.build();
+    return matcher;
+  }();
+  return made;
+}
+
+const PatternFilter& filter() {
+  static const PatternFilter made = [] {
+    PatternFilter filter;
+    add_known([&](std::string_view pattern, std::size_t) { filter.add(pattern); });
+    filter.build();
+    return filter;
+  }();
   return made;
 }
 
@@ -86,33 +105,32 @@ std::string shown(std::string_view line, const PatternHit& hit) {
 }  // namespace
 
 struct LogReader::State {
-  enum class Mode : std::uint8_t { text, escape, control, string, string_escape };
-
-  void take(char letter);
-  void take_escaped(char letter);
+  void take(std::string_view text);
+  void take_lines(std::string_view lines);
+  void take_part(std::string_view part);
   void add(char letter);
   void end_line();
+  void next_line();
   void look(std::size_t until);
 
-  MatchState match = matcher().make_state();
+  LogCleaner cleaner;
+  std::optional<MatchState> match;
   std::vector<Symptom> found =
       std::vector<Symptom>(signatures().size() + 1 + code_entries().size());
   LogAnswer answer;
   std::string line;
   std::size_t known = 0;  ///< Bytes at the front of `line` that were looked at before.
-  Mode mode = Mode::text;
-  std::size_t escape_size = 0;
-  std::uint64_t number = 1;
   bool line_begun = false;
 };
 
 void LogReader::State::look(std::size_t until) {
-  if (until <= known) return;
-  const auto hit = matcher().find(line, {.after = known, .until = until}, match);
+  if (until <= known || filter().find(line, 0) == std::string_view::npos) return;
+  if (!match) match = matcher().make_state();
+  const auto hit = matcher().find(line, {.after = known, .until = until}, *match);
   if (!hit) return;
   Symptom& symptom = found[hit->owner];
   if (symptom.count++ != 0) return;
-  symptom.first_line = number;
+  symptom.first_line = answer.lines + 1;
   symptom.text = shown(line, *hit);
 }
 
@@ -137,43 +155,49 @@ void LogReader::State::add(char letter) {
   known = line.size() - 1;
 }
 
-/// Inside a terminal's control sequence, which is left out.
-void LogReader::State::take_escaped(char letter) {
-  const bool too_long = ++escape_size > kMaxEscape;
-  switch (mode) {
-    case Mode::text: return;
-    case Mode::escape:
-      mode = letter == '[' ? Mode::control : letter == ']' ? Mode::string : Mode::text;
-      return;
-    case Mode::control:
-      if (too_long || (letter >= 0x40 && letter <= 0x7e)) mode = Mode::text;
-      return;
-    case Mode::string:
-      if (letter == '\x1b') mode = Mode::string_escape;
-      if (too_long || letter == '\a') mode = Mode::text;
-      return;
-    case Mode::string_escape: mode = Mode::text; return;
+void LogReader::State::next_line() {
+  end_line();
+  ++answer.lines;
+}
+
+/// A part of a line, without its end.
+void LogReader::State::take_part(std::string_view part) {
+  for (const char letter : part) {
+    if (letter == '\r') {
+      end_line();  // CRLF, or a progress bar that draws over itself.
+    } else {
+      add(letter);
+    }
   }
 }
 
-void LogReader::State::take(char letter) {
-  line_begun = true;
-  if (letter == '\n') {
-    mode = Mode::text;  // No sequence goes over the end of a line.
-    end_line();
-    ++number;
-    ++answer.lines;
-    line_begun = false;
-  } else if (mode != Mode::text) {
-    take_escaped(letter);
-  } else if (letter == '\x1b') {
-    mode = Mode::escape;
-    escape_size = 0;
-  } else if (letter == '\r') {
-    end_line();  // CRLF, or a progress bar that draws over itself.
-  } else if (letter != '\0') {
-    add(letter);  // NULs are left out: UTF-16 of ASCII is read as well.
+/// Whole lines with their ends: only those in which something may be are looked at.
+void LogReader::State::take_lines(std::string_view lines) {
+  while (true) {
+    const std::size_t place = filter().find(lines, 0);
+    if (place == std::string_view::npos) break;
+    const std::size_t before = lines.substr(0, place).rfind('\n') + 1;
+    answer.lines += count_bytes(lines.substr(0, before), '\n');
+    lines.remove_prefix(before);
+    const std::size_t size = lines.find('\n');
+    take_part(lines.substr(0, size));
+    next_line();
+    lines.remove_prefix(size + 1);
   }
+  answer.lines += count_bytes(lines, '\n');
+}
+
+void LogReader::State::take(std::string_view text) {
+  if (line_begun) {
+    const std::size_t size = text.find('\n');
+    take_part(text.substr(0, size));
+    if (size == std::string_view::npos) return;
+    next_line();
+    text.remove_prefix(size + 1);
+  }
+  const std::size_t whole = text.rfind('\n') + 1;
+  take_lines(text.substr(0, whole));
+  take_part(text.substr(whole));
 }
 
 LogReader::LogReader() : state_(std::make_unique<State>()) {}
@@ -183,7 +207,12 @@ LogReader::~LogReader() = default;
 
 void LogReader::feed(std::string_view bytes) {
   state_->answer.bytes += bytes.size();
-  for (const char letter : bytes) state_->take(letter);
+  while (!bytes.empty()) {
+    const std::string_view block = bytes.substr(0, kBlock);
+    state_->take(state_->cleaner.clean(block));
+    state_->line_begun = !block.ends_with('\n');
+    bytes.remove_prefix(block.size());
+  }
 }
 
 LogAnswer LogReader::finish() {

@@ -199,8 +199,8 @@ void write_page(TextWriter& writer, const LogPage& page, const Report* report) {
   }
   write_target(writer, report);
   if (page.cut) {
-    writer.labelled("NOTE", "only the first " + std::to_string(answer.bytes >> 20U) +
-                                " MiB were read; for the end of a log: tail -c 64M LOG | ...");
+    writer.labelled("NOTE", "only the first " + std::to_string(answer.bytes >> 30U) +
+                                " GiB were read; for the end of a log: tail -c 1G LOG | ...");
   }
   for (const Symptom& symptom : answer.symptoms) write_symptom(writer, symptom, report);
 }

@@ -34,7 +34,7 @@ struct Source {
 };
 
 Result<InputEnd> read_source(const Source& source, std::size_t limit, const InputTaker& take) {
-  std::vector<char> buffer(std::size_t{64} * 1024);
+  std::vector<char> buffer(std::size_t{128} * 1024);
   std::size_t left = limit;
   while (true) {
     // At the limit one byte more tells whether anything was left.

@@ -1,5 +1,6 @@
 // Runs a command and prints what it took:
-//   bench_measure [-i FILE] COMMAND [ARG...]   ->   "WALL_NANOSECONDS PEAK_RSS_KIB EXIT_STATUS"
+//   bench_measure [-i FILE] [-o FILE] COMMAND [ARG...]   ->   "WALL_NANOSECONDS PEAK_RSS_KIB
+//   EXIT_STATUS"
 // A program of its own because the kernel's peak RSS of a child counts the image that it was forked
 // from as well: started from Python, everything would seem to need Python's memory. 128 + n is
 // death by signal n.
@@ -22,19 +23,25 @@ static long long now(void) {
 
 int main(int argc, char** argv) {
   const char* input = "/dev/null";
+  const char* output = "/dev/null";
   char** command = argv + 1;
-  if (argc > 3 && strcmp(argv[1], "-i") == 0) {
-    input = argv[2];
-    command = argv + 3;
+  for (; command[0] && command[1] && command[0][0] == '-'; command += 2) {
+    if (strcmp(command[0], "-i") == 0) {
+      input = command[1];
+    } else if (strcmp(command[0], "-o") == 0) {
+      output = command[1];
+    } else {
+      break;
+    }
   }
   if (*command == NULL) {
-    fputs("usage: bench_measure [-i FILE] COMMAND [ARG...]\n", stderr);
+    fputs("usage: bench_measure [-i FILE] [-o FILE] COMMAND [ARG...]\n", stderr);
     return 2;
   }
   posix_spawn_file_actions_t io;
   posix_spawn_file_actions_init(&io);
   posix_spawn_file_actions_addopen(&io, 0, input, O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&io, 1, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&io, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_addopen(&io, 2, "/dev/null", O_WRONLY, 0);
 
   pid_t pid = 0;

@@ -1,7 +1,9 @@
 """`explain`: from a finding, a code or an error text to its causes, and what stands in a process."""
 import json
 import os
+import re
 import subprocess
+from random import Random
 
 import support
 from support import Case, DOCTOR, clean_environment, doctor
@@ -98,22 +100,21 @@ class Logs(Case):
             self.assertIn("stub-lacks-symbol", ended.text)
             self.assertNotIn("\x1b", ended.text)
 
-    def test_a_log_is_read_up_to_a_limit(self):
-        size = 64 << 20
-        whole = document("-", text=STUB.rjust(size, b"\n"))
-        self.assertEqual((whole["log"]["cut"], whole["log"]["bytes"]), (False, size))
-        self.assertEqual(len(whole["log"]["symptoms"]), 1)
-        longer = explain("-", text=b"\n" * size + STUB)
-        self.assertEqual(longer.code, 3)
-        self.assertIn("only the first 64 MiB", longer.text)
-
-    def test_an_endless_stream_ends(self):
-        with subprocess.Popen(["yes", STUB.decode()], stdout=subprocess.PIPE) as source:
+    def test_a_log_is_read_up_to_a_limit_and_an_endless_stream_ends(self):
+        with subprocess.Popen(["yes", ""], stdout=subprocess.PIPE) as source:
             done = subprocess.run([DOCTOR, "explain", "-"], stdin=source.stdout,
-                                  capture_output=True, timeout=60, env=clean_environment())
+                                  capture_output=True, timeout=120, env=clean_environment())
             source.stdout.close()
-        self.assertEqual(done.returncode, 0)
-        self.assertIn(b"only the first 64 MiB", done.stdout)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(b"no known symptom in 4294967296 lines", done.stdout)
+        self.assertIn(b"only the first 4 GiB", done.stdout)
+
+    def test_memory_does_not_grow_with_the_log(self):
+        for text in (b"x" * 99 + b"\n", b"x", STUB, b"\x1b[31m", b"x\0", b"x\r"):
+            done = subprocess.run(["sh", "-c", 'ulimit -v 262144 && exec "$0" explain -', DOCTOR],
+                                  input=text * ((32 << 20) // len(text)), capture_output=True,
+                                  timeout=60, env=clean_environment())
+            self.assertEqual((done.returncode, done.stderr), (0 if text == STUB else 3, b""))
 
     def test_a_reader_that_closes_the_pipe_is_no_error(self):
         reading, writing = os.pipe()
@@ -127,6 +128,64 @@ class Logs(Case):
         folder = os.open("/", os.O_RDONLY)
         self.addCleanup(os.close, folder)
         self.assertIn("cannot read stdin", self.failure(3, "explain", "-", stdin=folder))
+
+
+def signatures():
+    """(symptom, regular expression) for each pattern of the program's table, in its order."""
+    for family in ("runtime", "sharing", "driver", "symbol"):
+        source = support.SOURCE / f"src/analyze/explain_signatures_{family}.cpp"
+        for symptom, texts in re.findall(r'\.id = "([^"]+)",\s*\.patterns = \{(.*?)\}',
+                                         source.read_text(), re.DOTALL):
+            for pattern in re.findall(r'"([^"]*)"', texts):
+                yield symptom, pattern
+
+
+def expression(pattern):
+    """A pattern in Python's language: the oracle of what it means."""
+    pieces = []
+    for piece in pattern.split("*"):
+        text = re.escape(piece.strip("|"))
+        begin = r"(?<![A-Za-z0-9_])" if piece.startswith("|") else ""
+        end = r"(?![A-Za-z0-9_])" if piece.endswith("|") else ""
+        pieces.append(begin + text + end)
+    return re.compile(".{0,512}?".join(pieces).encode(), re.IGNORECASE | re.DOTALL)
+
+
+class Oracle(Case):
+    """Python's regular expressions over the same table give the same lines."""
+
+    TABLE = [(symptom, pattern, expression(pattern)) for symptom, pattern in signatures()]
+
+    def lines(self, random):
+        noise = (b"INFO 11-30 10:00:00 [loggers.py:1] GPU KV cache usage: 3%, CUDA graph: True",
+                 b"Found nccl from library libnccl.so.2", b"", b"\xff\xfe", b"x" * 3000)
+        for _ in range(6_000):
+            text = random.choice(noise)
+            if random.random() < 0.3:
+                known = random.choice(self.TABLE)[1].replace("|", "").encode()
+                known = known.replace(b"*", b"-" * random.choice((0, 1, 9, 500, 512, 513)))
+                cut = random.randrange(len(known) + 1)
+                known = random.choice((known, known.upper(), known[:cut] + known[cut + 1:],
+                                       known + b"_x", known[:cut] + b" " + known[cut:]))
+                at = random.randrange(len(text) + 1)
+                text = text[:at] + known + text[at:]
+            yield text
+
+    def test_the_same_lines_are_recognised(self):
+        self.assertGreater(len(self.TABLE), 80)
+        random = Random(5)
+        lines = list(self.lines(random))
+        expected = {}
+        for number, line in enumerate(lines, 1):
+            fits = [symptom for symptom, _, regular in self.TABLE if regular.search(line)]
+            if fits:
+                first, count = expected.get(fits[0], (number, 0))
+                expected[fits[0]] = (first, count + 1)
+        log = document("-", text=b"\n".join(lines))["log"]
+        found = {each["symptom"]: (each["first_line"], each["count"])
+                 for each in log["symptoms"] if each["symptom"]}
+        self.assertGreater(len(found), 25)
+        self.assertEqual(found, expected)
 
 
 class Processes(Case):

@@ -33,8 +33,8 @@ struct World {
   bool colour_by_itself = false;
 };
 
-/// No more of a log is looked at.
-inline constexpr std::size_t kMaxLog = std::size_t{64} << 20U;
+/// No more of a log is looked at: a stream without end ends there.
+inline constexpr std::size_t kMaxLog = std::size_t{4} << 30U;
 
 /// Runs the command and returns the exit code.
 int run(const Options& options, const World& world);

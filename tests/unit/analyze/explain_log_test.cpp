@@ -1,6 +1,7 @@
 // The log reader on what logs are made of: colours, CRs, NULs, odd bytes, lines without end.
 #include "cudart_doctor/analyze/explain_log.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -122,5 +123,47 @@ TEST_CASE("hostile text is read in linear time") {
     CHECK(read(text).bytes == text.size());
     // Under a second is usual even unoptimised; quadratic time would be hours.
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+  }
+}
+
+TEST_CASE("where the log is cut does not matter") {
+  const std::string wide = std::string("pidfd_getfd: \0Operation not permitted", 37);
+  const std::string log = "a\n\x1b[31mpidfd\x1b[0m_getfd: Operation not permitted\x1b[0m\n\n" +
+                          wide + "\r\n50%\r" + kText + R"( x\n)" + kText + "\n\x1b]0;title\n" +
+                          std::string(20'000, 'x') + kText + "\nCUDA error 201\nCUDA error 2010";
+  const LogAnswer whole = read(log);
+  REQUIRE(whole.symptoms.size() == 2);
+  CHECK(whole.symptoms[0].count == 5);
+  for (std::size_t size = 1; size < 300; ++size) {
+    INFO(size);
+    LogReader reader;
+    for (std::size_t i = 0; i < log.size(); i += size) {
+      reader.feed(std::string_view(log).substr(i, size));
+    }
+    const LogAnswer answer = reader.finish();
+    CHECK(answer.lines == whole.lines);
+    REQUIRE(answer.symptoms.size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(answer.symptoms[i].count == whole.symptoms[i].count);
+      CHECK(answer.symptoms[i].first_line == whole.symptoms[i].first_line);
+      CHECK(answer.symptoms[i].text == whole.symptoms[i].text);
+    }
+  }
+}
+
+TEST_CASE("every pattern of the table is found in the middle of a log, wherever it lies") {
+  for (const Signature& signature : signatures()) {
+    for (const std::string_view pattern : signature.patterns) {
+      std::string text(pattern);
+      std::erase(text, '|');
+      std::replace(text.begin(), text.end(), '*', ' ');
+      for (std::size_t before = 0; !text.empty() && before < 8; ++before) {
+        INFO(text << " behind " << before);
+        const LogAnswer answer =
+            read("noise\n" + std::string(before, '.') + text + "\nnoise\n" + std::string(40, '.'));
+        REQUIRE(answer.symptoms.size() == 1);
+        CHECK(answer.symptoms[0].first_line == 2);
+      }
+    }
   }
 }
