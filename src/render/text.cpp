@@ -7,6 +7,7 @@
 
 #include "render/describe.hpp"
 #include "render/names.hpp"
+#include "render/phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -16,7 +17,9 @@ constexpr std::size_t kMaxHost = 24;     // Columns of the host name in the firs
 constexpr std::size_t kMaxEvidence = 2;  // Facts of the headline's finding, unless verbose.
 constexpr std::size_t kMaxFurther = 5;   // Further findings, unless verbose.
 
-std::string_view owner_text(Owner owner) {
+}  // namespace
+
+std::string_view owner_advice(Owner owner) {
   switch (owner) {
     case Owner::node: return "node, not image: draining it may be right";
     case Owner::image: return "image, not node: do not drain";
@@ -24,6 +27,8 @@ std::string_view owner_text(Owner owner) {
   }
   return {};
 }
+
+namespace {
 
 void write_first_line(TextWriter& writer, const Report& report, Color color) {
   std::string word = "OK";
@@ -74,7 +79,7 @@ void write_list(TextWriter& writer, std::string_view label, const std::vector<st
 
 void write_main_finding(TextWriter& writer, const Finding& finding) {
   if (!finding.effect.empty()) writer.labelled("EFFECT", printable(finding.effect));
-  writer.labelled("OWNER", owner_text(finding.owner));
+  writer.labelled("OWNER", owner_advice(finding.owner));
   write_list(writer, "SEEN", finding.evidence, kMaxEvidence);
   write_numbered(writer, "FIX", finding.fixes);
   write_list(writer, "NO HELP", finding.no_help, finding.no_help.size());
@@ -109,6 +114,8 @@ void write_further_findings(TextWriter& writer, const Report& report) {
   }
 }
 
+}  // namespace
+
 std::string exit_reason(const Report& report) {
   if (report.verdict.exit_code == 3) return "could not decide";
   constexpr std::array kOrder = {Severity::critical, Severity::error, Severity::warning,
@@ -131,8 +138,6 @@ std::string exit_reason(const Report& report) {
   return join(counts, ", ") + "; " + (grave == 0 ? "none" : std::to_string(grave)) +
          " at or above --fail-on " + std::string(name_of(report.verdict.fail_on));
 }
-
-}  // namespace
 
 std::string render_text(const Report& report, const TextOptions& options) {
   TextWriter writer(options);

@@ -4,6 +4,7 @@
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/names.hpp"
+#include "render/phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -11,15 +12,6 @@ namespace {
 
 constexpr std::size_t kMaxTitle = 26;
 constexpr std::size_t kMaxUnknown = 4;  // Failing rules whose consumer may not even be here.
-
-struct Row {
-  const Selection* selection = nullptr;
-  std::string title{};
-  std::string where{};   ///< A runtime's letter, or a word.
-  std::string result{};  ///< "ok", "FAIL", "?" or "-"
-  Tone tone = Tone::plain;
-  std::string why{};
-};
 
 std::string where_of(const Report& report, const Selection& selection,
                      const std::vector<std::string>& refs) {
@@ -102,11 +94,13 @@ std::string order_mark(const Report& report, const Selection& selection,
   return others.empty() ? " [order]" : " [order:" + join(others, ",") + "]";
 }
 
-Row make_row(const Report& report, const Selection& selection,
-             const std::vector<std::string>& refs) {
-  Row row{.selection = &selection,
-          .title = cut_end(selection_title(report, selection), kMaxTitle),
-          .where = where_of(report, selection, refs)};
+}  // namespace
+
+AnswerRow answer_row(const Report& report, const Selection& selection,
+                     const std::vector<std::string>& refs) {
+  AnswerRow row{.selection = &selection,
+                .title = selection_title(report, selection),
+                .where = where_of(report, selection, refs)};
   switch (result_of(selection)) {
     case AnswerResult::ok:
       row.result = "ok";
@@ -136,6 +130,8 @@ Row make_row(const Report& report, const Selection& selection,
   return row;
 }
 
+namespace {
+
 /// A rule of a consumer that nobody can say is here, and that would fail if it were.
 bool may_fail(const Selection& selection) {
   return !selection.consumer.empty() && selection.presence == Presence::unknown &&
@@ -156,6 +152,21 @@ bool is_telling(const Report& report, const Selection& selection) {
   const Selection* headline = headline_selection(report);
   return headline != nullptr && candidate_of(report, selection) != candidate_of(report, *headline);
 }
+
+}  // namespace
+
+std::vector<const Selection*> telling_selections(const Report& report) {
+  std::vector<const Selection*> told;
+  std::size_t unknown = 0;
+  for (const Selection& selection : report.selections) {
+    if (is_telling(report, selection) || (may_fail(selection) && ++unknown <= kMaxUnknown)) {
+      told.push_back(&selection);
+    }
+  }
+  return told;
+}
+
+namespace {
 
 void write_steps(TextWriter& writer, const Selection& selection) {
   const auto note = [&](std::string_view text) {
@@ -191,26 +202,25 @@ void write_hidden(TextWriter& writer, const std::vector<const Selection*>& hidde
 void write_answers(TextWriter& writer, const Report& report) {
   if (report.selections.empty()) return;
   const auto refs = candidate_refs(report);
-  std::vector<Row> rows;
+  const auto told = telling_selections(report);
+  std::vector<AnswerRow> rows;
   std::vector<const Selection*> hidden;
-  std::size_t unknown = 0;
   for (const Selection& selection : report.selections) {
-    const bool told =
-        is_telling(report, selection) || (may_fail(selection) && ++unknown <= kMaxUnknown);
-    if (writer.verbose() || told) {
-      rows.push_back(make_row(report, selection, refs));
+    if (writer.verbose() || std::find(told.begin(), told.end(), &selection) != told.end()) {
+      rows.push_back(answer_row(report, selection, refs));
+      rows.back().title = cut_end(rows.back().title, kMaxTitle);
     } else {
       hidden.push_back(&selection);
     }
   }
   std::size_t title_width = 0;
   std::size_t where_width = 0;
-  for (const Row& row : rows) {
+  for (const AnswerRow& row : rows) {
     title_width = std::max(title_width, display_width(row.title));
     where_width = std::max(where_width, display_width(row.where));
   }
   writer.line("WHO TAKES WHAT");
-  for (const Row& row : rows) {
+  for (const AnswerRow& row : rows) {
     const Lead lead{
         .before = " " + pad(row.title, title_width) + "  " + pad(row.where, where_width) + "  ",
         .word = row.result,

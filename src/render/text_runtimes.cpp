@@ -4,6 +4,7 @@
 
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
+#include "render/phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -12,12 +13,9 @@ namespace {
 constexpr std::size_t kMaxInstalled = 4;  // Files on disk that are not mapped, unless verbose.
 constexpr std::size_t kMaxNames = 3;      // Missing names, holders of static copies.
 
-struct Tag {
-  std::string_view word;
-  Tone tone = Tone::plain;
-};
+}  // namespace
 
-Tag tag_of(RuntimeKind kind) {
+Mark mark_of(RuntimeKind kind) {
   switch (kind) {
     case RuntimeKind::genuine: return {"REAL", Tone::good};
     case RuntimeKind::stub: return {"STUB", Tone::bad};
@@ -36,6 +34,8 @@ std::string hex(std::uint64_t value) {
   for (; value != 0; value >>= 4U) out.insert(out.begin(), kDigits[value & 0xFU]);
   return out.empty() ? "0" : out;
 }
+
+namespace {
 
 /// "a, b, c and 4 more"
 std::string enumerate(const std::vector<std::string>& items, std::size_t most) {
@@ -78,7 +78,10 @@ std::string completeness(const Candidate& candidate) {
   return (out.empty() ? "" : out + "; ") + "lacks " + enumerate(names, kMaxNames);
 }
 
-std::string details(const Report& report, const Candidate& candidate, bool verbose) {
+}  // namespace
+
+std::string candidate_details(const Report& report, const Candidate& candidate, Detail detail) {
+  const bool verbose = detail == Detail::full;
   std::vector<std::string> parts;
   const auto add = [&](std::string text) {
     if (!text.empty()) parts.push_back(std::move(text));
@@ -105,41 +108,7 @@ std::string details(const Report& report, const Candidate& candidate, bool verbo
   return join(parts, "; ");
 }
 
-/// On disk, genuine and complete: one line is enough.
-bool is_plain_file(const Candidate& candidate) {
-  return !candidate.object && candidate.kind == RuntimeKind::genuine &&
-         !candidate.version.empty() && candidate.version.size() <= 12 && candidate.exports_known &&
-         candidate.missing.empty() && !candidate.soname_disagrees && !candidate.vendored;
-}
-
-void write_candidate(TextWriter& writer, const Report& report, std::size_t index,
-                     const std::string& ref) {
-  const Candidate& candidate = report.candidates[index];
-  const LoadedObject* object = object_of(report, candidate.object);
-  const Tag tag = tag_of(candidate.kind);
-  const std::string where = object != nullptr ? pad(hex(object->lowest), 12) : "not mapped  ";
-  const Lead lead{
-      .before = " " + ref + " ",
-      .word = std::string(tag.word),
-      .tone = tag.tone,
-      .after = pad("", 4 - std::min<std::size_t>(4, tag.word.size())) + "  " + where + "  "};
-  if (is_plain_file(candidate) && !writer.verbose()) {
-    writer.path_line(lead, escape_foreign(candidate.path), "  " + printable(candidate.version));
-    return;
-  }
-  writer.path_line(lead, escape_foreign(candidate.path), "");
-  writer.labelled("", details(report, candidate, writer.verbose()), 4);
-  if (!writer.verbose()) return;
-  if (object != nullptr) {
-    for (const auto& path : object->paths) {
-      if (path != candidate.path) writer.line("         also " + escape_foreign(path));
-    }
-  }
-  if (candidate.build_id) writer.labelled("", "build-id " + escape_foreign(*candidate.build_id));
-  for (const auto& sign : candidate.evidence) writer.labelled("", "- " + printable(sign));
-}
-
-void write_static_copies(TextWriter& writer, const Report& report) {
+std::string static_copies_text(const Report& report, Detail detail) {
   std::vector<std::string> versions;
   std::vector<std::string> holders;
   for (const Candidate& candidate : report.candidates) {
@@ -151,13 +120,53 @@ void write_static_copies(TextWriter& writer, const Report& report) {
     }
     holders.push_back(escape_foreign(base_name(candidate.path)));
   }
-  if (holders.empty()) return;
+  if (holders.empty()) return {};
   std::sort(versions.begin(), versions.end());
-  writer.entry({.before = " ", .hang = 3},
-               count_of(holders.size(), "static copy", "static copies") + " (" +
-                   enumerate(versions, kMaxNames) + ") in " +
-                   enumerate(holders, writer.verbose() ? holders.size() : kMaxNames) +
-                   ": private, not selectable");
+  return count_of(holders.size(), "static copy", "static copies") + " (" +
+         enumerate(versions, kMaxNames) + ") in " +
+         enumerate(holders, detail == Detail::full ? holders.size() : kMaxNames) +
+         ": private, not selectable";
+}
+
+namespace {
+
+/// On disk, genuine and complete: one line is enough.
+bool is_plain_file(const Candidate& candidate) {
+  return !candidate.object && candidate.kind == RuntimeKind::genuine &&
+         !candidate.version.empty() && candidate.version.size() <= 12 && candidate.exports_known &&
+         candidate.missing.empty() && !candidate.soname_disagrees && !candidate.vendored;
+}
+
+void write_candidate(TextWriter& writer, const Report& report, std::size_t index,
+                     const std::string& ref) {
+  const Candidate& candidate = report.candidates[index];
+  const LoadedObject* object = object_of(report, candidate.object);
+  const Mark tag = mark_of(candidate.kind);
+  const std::string where = object != nullptr ? pad(hex(object->lowest), 12) : "not mapped  ";
+  const Lead lead{
+      .before = " " + ref + " ",
+      .word = std::string(tag.word),
+      .tone = tag.tone,
+      .after = pad("", 4 - std::min<std::size_t>(4, tag.word.size())) + "  " + where + "  "};
+  if (is_plain_file(candidate) && !writer.verbose()) {
+    writer.path_line(lead, escape_foreign(candidate.path), "  " + printable(candidate.version));
+    return;
+  }
+  writer.path_line(lead, escape_foreign(candidate.path), "");
+  writer.labelled("", candidate_details(report, candidate, writer.detail()), 4);
+  if (!writer.verbose()) return;
+  if (object != nullptr) {
+    for (const auto& path : object->paths) {
+      if (path != candidate.path) writer.line("         also " + escape_foreign(path));
+    }
+  }
+  if (candidate.build_id) writer.labelled("", "build-id " + escape_foreign(*candidate.build_id));
+  for (const auto& sign : candidate.evidence) writer.labelled("", "- " + printable(sign));
+}
+
+void write_static_copies(TextWriter& writer, const Report& report) {
+  const std::string text = static_copies_text(report, writer.detail());
+  if (!text.empty()) writer.entry({.before = " ", .hang = 3}, text);
 }
 
 void write_none_found(TextWriter& writer, const Report& report) {
@@ -210,6 +219,25 @@ std::string companion_text(const Companion& companion) {
 
 }  // namespace
 
+std::vector<std::string> companion_lines(const Report& report, Detail detail) {
+  std::vector<std::string> lines;
+  for (const Companion& companion : report.companions) {
+    // A genuine NVRTC or NVML is no news; nor is a driver that another one beats.
+    const bool telling = companion.loaded ? is_driver(companion.kind) || !is_genuine(companion.kind)
+                                          : is_driver(companion.kind);
+    if (telling || detail == Detail::full) lines.push_back(companion_text(companion));
+  }
+  if (const auto* module = report.snapshot.host.kernel_module.get()) {
+    const std::string text = "kernel module " + escape_foreign(*module);
+    if (lines.empty()) {
+      lines.push_back(text);
+    } else {
+      lines.front() += "; " + text;
+    }
+  }
+  return lines;
+}
+
 void write_runtimes(TextWriter& writer, const Report& report) {
   const bool order_matters =
       std::any_of(report.findings.begin(), report.findings.end(),
@@ -237,21 +265,7 @@ void write_runtimes(TextWriter& writer, const Report& report) {
 }
 
 void write_companions(TextWriter& writer, const Report& report) {
-  std::vector<std::string> lines;
-  for (const Companion& companion : report.companions) {
-    // A genuine NVRTC or NVML is no news; nor is a driver that another one beats.
-    const bool telling = companion.loaded ? is_driver(companion.kind) || !is_genuine(companion.kind)
-                                          : is_driver(companion.kind);
-    if (telling || writer.verbose()) lines.push_back(companion_text(companion));
-  }
-  if (const auto* module = report.snapshot.host.kernel_module.get()) {
-    const std::string text = "kernel module " + escape_foreign(*module);
-    if (lines.empty()) {
-      lines.push_back(text);
-    } else {
-      lines.front() += "; " + text;
-    }
-  }
+  const auto lines = companion_lines(report, writer.detail());
   constexpr std::size_t kMaxCompanions = 4;
   const std::size_t shown =
       writer.verbose() ? lines.size() : std::min(lines.size(), kMaxCompanions);

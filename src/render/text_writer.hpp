@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cudart_doctor/model/report.hpp"
+#include "render/phrases.hpp"
 #include "render/style.hpp"
 
 namespace cudart_doctor {
@@ -38,6 +39,7 @@ class TextWriter {
   void path_line(const Lead& lead, std::string_view path, std::string_view after);
 
   [[nodiscard]] bool verbose() const { return options_.verbose; }
+  [[nodiscard]] Detail detail() const { return options_.verbose ? Detail::full : Detail::brief; }
   [[nodiscard]] std::string take() { return std::move(out_); }
 
  private:

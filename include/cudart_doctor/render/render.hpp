@@ -26,6 +26,13 @@ std::string render_text(const Report& report, const TextOptions& options);
 /// The report as one JSON document with LF at its end; `schema_version` first.
 std::string render_json(const Report& report);
 
+/// The report as a block of Markdown (GFM) to paste into an issue. Foreign text makes no markup, no
+/// link, no mention and no reference.
+std::string render_markdown(const Report& report);
+
+/// The report as one HTML page that needs nothing else: no network, no script.
+std::string render_html(const Report& report);
+
 /// The JSON document for a run that ended without a report; the schema's other form.
 std::string render_error_json(const Error& error, int exit_code);
 
