@@ -97,9 +97,12 @@ void add_target(CLI::App& app, Options& options) {
 }
 
 void add_report(CLI::App& app, Options& options) {
-  auto* format = app.add_option("--format", options.format, "Report format: text or json")
-                     ->transform(one_of({{"text", int(Format::text)}, {"json", int(Format::json)}}))
-                     ->type_name("text|json");
+  auto* format = app.add_option("--format", options.format, "Report format (text)")
+                     ->transform(one_of({{"text", int(Format::text)},
+                                         {"json", int(Format::json)},
+                                         {"markdown", int(Format::markdown)},
+                                         {"html", int(Format::html)}}))
+                     ->type_name("text|json|markdown|html");
   app.add_flag_callback(
          "--json", [&options] { options.format = Format::json; }, "Short for --format json")
       ->excludes(format);
@@ -122,6 +125,8 @@ void add_report(CLI::App& app, Options& options) {
                           {"always", int(ColorChoice::always)},
                           {"never", int(ColorChoice::never)}}))
       ->type_name("auto|always|never");
+  app.add_flag("--redact", options.redact,
+               "Stand-ins for names of users and hosts, addresses, GPU UUIDs");
   app.add_flag("-v,--verbose", options.verbose, "Every rule, step and piece of evidence");
 }
 

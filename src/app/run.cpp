@@ -18,6 +18,7 @@
 #include "cudart_doctor/app/exit_code.hpp"
 #include "cudart_doctor/app/explain.hpp"
 #include "cudart_doctor/app/probe.hpp"
+#include "cudart_doctor/app/redact.hpp"
 #include "cudart_doctor/app/self.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/collect/bundle.hpp"
@@ -76,13 +77,31 @@ TextOptions text_options(const Options& options, const World& world) {
 /// What is made of an identified report; the last step of a command.
 using Finish = std::function<WorkResult(Report report)>;
 
+/// The report in the format asked for; `report` is judged.
+std::string in_format(const Options& options, const World& world, const Report& report) {
+  switch (options.format) {
+    case Format::text: return render_text(report, text_options(options, world));
+    case Format::json: return render_json(report);
+    case Format::markdown: return render_markdown(report);
+    case Format::html: return render_html(report);
+  }
+  return {};
+}
+
+/// `report` as it may be shown: as it is, or without names.
+Report shown(const Options& options, Report report) {
+  if (!options.redact) return report;
+  Anonymizer names;
+  names.learn(report.snapshot);
+  return redacted_report(report, names, judging(options));
+}
+
 WorkResult rendered(const Options& options, const World& world, Report report) {
+  report = shown(options, std::move(report));
   judge(report, judging(options));
   WorkResult result;
   result.code = report.verdict.exit_code;
-  result.output = options.format == Format::json
-                      ? render_json(report)
-                      : render_text(report, text_options(options, world));
+  result.output = in_format(options, world, report);
   return result;
 }
 
@@ -102,7 +121,14 @@ WorkResult failed(const Options& options, const Error& error) {
   WorkResult result;
   result.code = exit_code_for(error.kind);
   result.message = error.message;
-  if (options.format == Format::json) result.output = render_error_json(error, result.code);
+  if (options.redact) {
+    Anonymizer names;
+    names.learn(error.message);
+    result.message = names.replaced(error.message);
+  }
+  if (options.format == Format::json) {
+    result.output = render_error_json({error.kind, result.message, error.sys_errno}, result.code);
+  }
   return result;
 }
 
@@ -176,6 +202,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
                       .progress = [&progress](std::string_view what) { progress.set(what, {}); }});
   if (options.command == Command::snapshot) {
     progress.set("write the snapshot", options.directory);
+    report = shown(options, std::move(report));
     const auto written = write_bundle(redacted(std::move(report.snapshot)), options.directory);
     return written ? WorkResult{} : failed(options, written.error());
   }
@@ -215,14 +242,42 @@ WorkResult inspected(const Options& options, const World& world) {
                     [&](Report report) { return rendered(options, world, std::move(report)); });
 }
 
+/// `page` with the stand-ins of `names`: a log quotes what it was written about.
+ExplainPage redacted_page(ExplainPage page, Anonymizer& names) {
+  if (auto* log = std::get_if<LogPage>(&page)) {
+    for (Symptom& symptom : log->answer.symptoms) symptom.text = names.replaced(symptom.text);
+  }
+  return page;
+}
+
+/// What --redact has to find stand-ins for in an explanation; `report` may be nullptr.
+Anonymizer names_in(const ExplainPage& page, const Report* report) {
+  Anonymizer names;
+  if (report != nullptr) names.learn(report->snapshot);
+  if (const auto* log = std::get_if<LogPage>(&page)) {
+    for (const Symptom& symptom : log->answer.symptoms) names.learn(symptom.text);
+  }
+  return names;
+}
+
+/// `report` is identified; nullptr: nothing was inspected.
+WorkResult answered(const Options& options, const World& world, const ExplainPage& page,
+                    const Report* report) {
+  Anonymizer names;
+  if (options.redact) names = names_in(page, report);
+  const ExplainPage told = options.redact ? redacted_page(page, names) : page;
+  if (report == nullptr) return explained(options, world, told, nullptr);
+  Report looked_at = options.redact ? redacted_report(*report, names, judging(options)) : *report;
+  judge(looked_at, judging(options));
+  return explained(options, world, told, &looked_at);
+}
+
 WorkResult explain(const Options& options, const World& world) {
   const auto page = read_page(options, world);
   if (!page) return failed(options, page.error());
-  if (!options.names_target()) return explained(options, world, *page, nullptr);
-  return supervised(options, world, [&](Report report) {
-    judge(report, judging(options));
-    return explained(options, world, *page, &report);
-  });
+  if (!options.names_target()) return answered(options, world, *page, nullptr);
+  return supervised(options, world,
+                    [&](const Report& report) { return answered(options, world, *page, &report); });
 }
 
 WorkResult result_of(const Options& options, const World& world) {

@@ -15,7 +15,7 @@
 namespace cudart_doctor {
 
 enum class Command : std::uint8_t { inspect, snapshot, policies, explain, json_schema };
-enum class Format : std::uint8_t { text, json };
+enum class Format : std::uint8_t { text, json, markdown, html };
 enum class ColorChoice : std::uint8_t { automatic, always, never };
 
 struct Options {
@@ -35,6 +35,7 @@ struct Options {
   Severity fail_on = Severity::error;
   ColorChoice color = ColorChoice::automatic;
   bool verbose = false;
+  bool redact = false;  ///< Stand-ins for the names of persons and machines.
   std::string log_level = "warn";
   std::string directory;               ///< snapshot: where to.
   std::optional<std::string> subject;  ///< explain: a finding, a code, "-"; nothing: all findings.
