@@ -170,8 +170,9 @@ void PrivateNames::add_word(PrivateKind kind, std::string_view name) {
   auto& words = words_[name.front()];
   words.emplace_back(name, kind);
   // The longest first: "ann" must not end the search for "ann-marie".
-  std::stable_sort(words.begin(), words.end(),
-                   [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+  std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) {
+    return a.first.size() != b.first.size() ? a.first.size() > b.first.size() : a < b;
+  });
 }
 
 void PrivateNames::settle_numbers(PrivateKind kind) {

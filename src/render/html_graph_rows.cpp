@@ -1,6 +1,7 @@
 // What the picture shows, without where.
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
@@ -118,8 +119,8 @@ void GraphBuilder::add_objects() {
     }
   }
   if (rows.empty()) return;
-  std::stable_sort(rows.begin(), rows.end(), [](const GraphRow& a, const GraphRow& b) {
-    return a.ties.front().lane < b.ties.front().lane;
+  std::sort(rows.begin(), rows.end(), [](const GraphRow& a, const GraphRow& b) {
+    return std::tie(a.ties.front().lane, a.label) < std::tie(b.ties.front().lane, b.label);
   });
   add_caption("Objects that need a runtime");
   for (auto& row : rows) graph_.rows.push_back(std::move(row));
