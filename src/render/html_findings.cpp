@@ -9,10 +9,21 @@
 namespace cudart_doctor {
 namespace {
 
+constexpr std::size_t kOpenFacts = 3;
+
 /// One sentence stands alone, several in a list.
 std::string sentences(std::string_view tag, const std::vector<std::string>& items) {
   if (items.size() == 1) return html_sentence(printable(items.front()));
   return HtmlWriter::list(tag, items);
+}
+
+/// The first facts in sight, the others folded: they may fill screens.
+std::string facts(const std::vector<std::string>& items) {
+  if (items.size() <= kOpenFacts + 1) return sentences("ul", items);
+  const auto rest = items.begin() + static_cast<std::ptrdiff_t>(kOpenFacts);
+  return HtmlWriter::list("ul", {items.begin(), rest}) + "<details><summary>" +
+         std::to_string(items.size() - kOpenFacts) + " more</summary>" +
+         HtmlWriter::list("ul", {rest, items.end()}) + "</details>";
 }
 
 void write_facts(HtmlWriter& page, const Finding& finding) {
@@ -22,7 +33,7 @@ void write_facts(HtmlWriter& page, const Finding& finding) {
   page.fact_text("Owner", owner_advice(finding.owner));
   if (!finding.fixes.empty()) page.fact("Fix", sentences("ol", finding.fixes));
   if (!finding.no_help.empty()) page.fact("No help", sentences("ul", finding.no_help));
-  if (!finding.evidence.empty()) page.fact("Seen", sentences("ul", finding.evidence));
+  if (!finding.evidence.empty()) page.fact("Seen", facts(finding.evidence));
   page.raw("</dl>");
 }
 

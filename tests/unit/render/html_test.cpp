@@ -103,6 +103,14 @@ TEST_CASE("a page begins with the verdict and ends with what was not seen and th
   }
 }
 
+TEST_CASE("of many facts the first are in sight, and none is lost") {
+  Report report = critical_report();
+  report.findings[0].evidence = {"one", "two", "three", "four", "five"};
+  CHECK(contains(render_html(report),
+                 "<ul><li>one</li><li>two</li><li>three</li></ul><details><summary>2 more</summary>"
+                 "<ul><li>four</li><li>five</li></ul></details>"));
+}
+
 TEST_CASE("secrets are in no page") {
   for (const std::string& page :
        {render_html(healthy_report()), render_markdown(healthy_report())}) {
