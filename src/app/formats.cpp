@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::array kFormats = {
     NamedFormat{"text", Format::text},   NamedFormat{"json", Format::json},
-    NamedFormat{"line", Format::line},   NamedFormat{"prometheus", Format::prometheus},
+    NamedFormat{"line", Format::line},   NamedFormat{"markdown", Format::markdown},
+    NamedFormat{"html", Format::html},   NamedFormat{"prometheus", Format::prometheus},
     NamedFormat{"junit", Format::junit},
 };
 
@@ -29,6 +30,8 @@ std::string rendered_report(const Report& report, Format format, const TextOptio
     case Format::text: return render_text(report, text);
     case Format::json: return render_json(report);
     case Format::line: return render_line(report);
+    case Format::markdown: return render_markdown(report);
+    case Format::html: return render_html(report);
     case Format::prometheus: return render_prometheus(report);
     case Format::junit: return render_junit(report);
   }
@@ -37,7 +40,9 @@ std::string rendered_report(const Report& report, Format format, const TextOptio
 
 std::string rendered_failure(const Failure& failure, Format format) {
   switch (format) {
-    case Format::text: return {};
+    case Format::text:
+    case Format::markdown:
+    case Format::html: return {};
     case Format::json: return render_error_json(failure);
     case Format::line: return render_error_line(failure);
     case Format::prometheus: return render_error_prometheus();

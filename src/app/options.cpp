@@ -151,6 +151,8 @@ void add_report(CLI::App& app, Options& options) {
                           {"always", int(ColorChoice::always)},
                           {"never", int(ColorChoice::never)}}))
       ->type_name("auto|always|never");
+  app.add_flag("--redact", options.redact,
+               "Stand-ins for names of users and hosts, addresses, GPU UUIDs");
   app.add_flag("-v,--verbose", options.verbose, "Every rule, step and piece of evidence");
 }
 

@@ -23,6 +23,7 @@
 #include "cudart_doctor/app/formats.hpp"
 #include "cudart_doctor/app/policies.hpp"
 #include "cudart_doctor/app/probe.hpp"
+#include "cudart_doctor/app/redact.hpp"
 #include "cudart_doctor/app/self.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/collect/bundle.hpp"
@@ -101,6 +102,14 @@ TextOptions text_options(const Options& options, const World& world) {
 /// What is made of an identified report; the last step of a command.
 using Finish = std::function<WorkResult(Report report, const JudgeOptions& how)>;
 
+/// `report` as it may be shown: as it is, or without names.
+Report shown(const Options& options, Report report, const JudgeOptions& how) {
+  if (!options.redact) return report;
+  Anonymizer names;
+  names.learn(report.snapshot);
+  return redacted_report(report, names, how);
+}
+
 /// `report` is judged.
 WorkResult rendered(const Options& options, const World& world, const Report& report) {
   WorkResult result;
@@ -130,7 +139,13 @@ WorkResult failed(const Options& options, const Error& error) {
   WorkResult result;
   result.code = exit_code_of(end_for(error.kind), options.exit_style);
   result.message = error.message;
-  const Failure failure{error, options.exit_style, result.code};
+  if (options.redact) {
+    Anonymizer names;
+    names.learn(error.message);
+    result.message = names.replaced(error.message);
+  }
+  const Failure failure{
+      {error.kind, result.message, error.sys_errno}, options.exit_style, result.code};
   result.output = rendered_failure(failure, options.format);
   if (options.annotate == Annotate::github) result.annotations = render_error_github(failure);
   return result;
@@ -219,6 +234,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
   if (options.command == Command::snapshot) {
     progress.set("write the snapshot", options.directory);
     const std::string kept = kept_text(report.snapshot, options.directory);
+    report = shown(options, std::move(report), *how);
     const auto written = write_bundle(redacted(std::move(report.snapshot)), options.directory);
     if (!written) return failed(options, written.error());
     WorkResult result;
@@ -258,18 +274,48 @@ WorkResult supervised(const Options& options, const World& world, const Finish& 
 
 WorkResult inspected(const Options& options, const World& world) {
   return supervised(options, world, [&](Report report, const JudgeOptions& how) {
+    report = shown(options, std::move(report), how);
     judge(report, how);
     return rendered(options, world, report);
   });
 }
 
+/// `page` with the stand-ins of `names`: a log quotes what it was written about.
+ExplainPage redacted_page(ExplainPage page, Anonymizer& names) {
+  if (auto* log = std::get_if<LogPage>(&page)) {
+    for (Symptom& symptom : log->answer.symptoms) symptom.text = names.replaced(symptom.text);
+  }
+  return page;
+}
+
+/// What --redact has to find stand-ins for in an explanation; `report` may be nullptr.
+Anonymizer names_in(const ExplainPage& page, const Report* report) {
+  Anonymizer names;
+  if (report != nullptr) names.learn(report->snapshot);
+  if (const auto* log = std::get_if<LogPage>(&page)) {
+    for (const Symptom& symptom : log->answer.symptoms) names.learn(symptom.text);
+  }
+  return names;
+}
+
+/// `report` is identified; nullptr: nothing was inspected.
+WorkResult answered(const Options& options, const World& world, const ExplainPage& page,
+                    const Report* report, const JudgeOptions& how) {
+  Anonymizer names;
+  if (options.redact) names = names_in(page, report);
+  const ExplainPage told = options.redact ? redacted_page(page, names) : page;
+  if (report == nullptr) return explained(options, world, told, nullptr);
+  Report looked_at = options.redact ? redacted_report(*report, names, how) : *report;
+  judge(looked_at, how);
+  return explained(options, world, told, &looked_at);
+}
+
 WorkResult explain(const Options& options, const World& world) {
   const auto page = read_page(options, world);
   if (!page) return failed(options, page.error());
-  if (!options.names_target()) return explained(options, world, *page, nullptr);
-  return supervised(options, world, [&](Report report, const JudgeOptions& how) {
-    judge(report, how);
-    return explained(options, world, *page, &report);
+  if (!options.names_target()) return answered(options, world, *page, nullptr, {});
+  return supervised(options, world, [&](const Report& report, const JudgeOptions& how) {
+    return answered(options, world, *page, &report, how);
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include "render/describe.hpp"
 #include "render/names.hpp"
+#include "render/phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -31,7 +32,9 @@ constexpr std::array<Room, 4> kRooms{{
      .reason_lines = 2},
 }};
 
-std::string_view owner_text(Owner owner) {
+}  // namespace
+
+std::string_view owner_advice(Owner owner) {
   switch (owner) {
     case Owner::node: return "node, not image: draining it may be right";
     case Owner::image: return "image, not node: do not drain";
@@ -39,6 +42,8 @@ std::string_view owner_text(Owner owner) {
   }
   return {};
 }
+
+namespace {
 
 void write_numbered(TextWriter& writer, std::string_view label,
                     const std::vector<std::string>& items) {
@@ -63,7 +68,7 @@ void write_list(TextWriter& writer, std::string_view label, const std::vector<st
 
 void write_main_finding(TextWriter& writer, const Finding& finding) {
   if (!finding.effect.empty()) writer.labelled("EFFECT", printable(finding.effect));
-  writer.labelled("OWNER", owner_text(finding.owner));
+  writer.labelled("OWNER", owner_advice(finding.owner));
   write_list(writer, "SEEN", finding.evidence, writer.room().evidence);
   write_numbered(writer, "FIX", finding.fixes);
   write_list(writer, "NO HELP", finding.no_help, finding.no_help.size());
@@ -148,6 +153,8 @@ void write_more(TextWriter& writer, const Report& report) {
   if (!text.empty()) writer.labelled("MORE", text);
 }
 
+}  // namespace
+
 std::string exit_reason(const Report& report) {
   const Verdict& verdict = report.verdict;
   const std::string style = verdict.exit_style == ExitStyle::standard
@@ -162,6 +169,8 @@ std::string exit_reason(const Report& report) {
   return join(counts, ", ") + "; " + (grave == 0 ? "none" : std::to_string(grave)) +
          " at or above --fail-on " + std::string(name_of(verdict.fail_on)) + style;
 }
+
+namespace {
 
 std::string written(const Report& report, const TextOptions& options, const Room& room) {
   TextWriter writer(options, room);

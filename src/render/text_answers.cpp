@@ -4,20 +4,13 @@
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/names.hpp"
+#include "render/phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
 namespace {
 
 constexpr std::size_t kMaxTitle = 26;
-
-struct Row {
-  std::string title{};
-  std::string where{};   ///< A runtime's letter, or a word.
-  std::string result{};  ///< "ok", "FAIL", "?" or "-"
-  Tone tone = Tone::plain;
-  std::string why{};
-};
 
 std::string where_of(const Report& report, const Selection& selection,
                      const std::vector<std::string>& refs) {
@@ -122,10 +115,13 @@ std::string order_mark(const Report& report, const Selection& selection,
   return others.empty() ? " [order]" : " [order:" + join(others, ",") + "]";
 }
 
-Row make_row(const Report& report, const Selection& selection,
-             const std::vector<std::string>& refs) {
-  Row row{.title = cut_end(selection_title(report, selection), kMaxTitle),
-          .where = where_of(report, selection, refs)};
+}  // namespace
+
+AnswerRow answer_row(const Report& report, const Selection& selection,
+                     const std::vector<std::string>& refs) {
+  AnswerRow row{.selection = &selection,
+                .title = selection_title(report, selection),
+                .where = where_of(report, selection, refs)};
   switch (result_of(selection)) {
     case AnswerResult::ok:
       row.result = "ok";
@@ -167,6 +163,8 @@ Row make_row(const Report& report, const Selection& selection,
   return row;
 }
 
+namespace {
+
 /// A rule of a consumer that nobody can say is here, and that would fail if it were.
 bool may_fail(const Selection& selection) {
   return !selection.consumer.empty() && selection.presence == Presence::unknown &&
@@ -202,6 +200,21 @@ bool is_telling(const Report& report, const Selection& selection) {
   return ends_elsewhere(report, selection);
 }
 
+}  // namespace
+
+std::vector<const Selection*> telling_selections(const Report& report, std::size_t most_unknown) {
+  std::vector<const Selection*> told;
+  std::size_t unknown = 0;
+  for (const Selection& selection : report.selections) {
+    if (is_telling(report, selection) || (may_fail(selection) && ++unknown <= most_unknown)) {
+      told.push_back(&selection);
+    }
+  }
+  return told;
+}
+
+namespace {
+
 /// Rules that are not shown, and whether one of them would fail if its consumer ran here.
 void write_hidden(TextWriter& writer, const std::vector<const Selection*>& hidden) {
   if (hidden.empty()) return;
@@ -222,26 +235,25 @@ void write_hidden(TextWriter& writer, const std::vector<const Selection*>& hidde
 void write_answers(TextWriter& writer, const Report& report) {
   if (report.selections.empty()) return;
   const auto refs = candidate_refs(report);
-  std::vector<Row> rows;
+  const auto told = telling_selections(report, writer.room().unknown_rules);
+  std::vector<AnswerRow> rows;
   std::vector<const Selection*> hidden;
-  std::size_t unknown = 0;
   for (const Selection& selection : report.selections) {
-    const bool told = is_telling(report, selection) ||
-                      (may_fail(selection) && ++unknown <= writer.room().unknown_rules);
-    if (writer.verbose() || told) {
-      rows.push_back(make_row(report, selection, refs));
+    if (writer.verbose() || std::find(told.begin(), told.end(), &selection) != told.end()) {
+      rows.push_back(answer_row(report, selection, refs));
+      rows.back().title = cut_end(rows.back().title, kMaxTitle);
     } else {
       hidden.push_back(&selection);
     }
   }
   std::size_t title_width = 0;
   std::size_t where_width = 0;
-  for (const Row& row : rows) {
+  for (const AnswerRow& row : rows) {
     title_width = std::max(title_width, display_width(row.title));
     where_width = std::max(where_width, display_width(row.where));
   }
   writer.title("WHO TAKES WHAT");
-  for (const Row& row : rows) {
+  for (const AnswerRow& row : rows) {
     const Lead lead{
         .before = " " + pad(row.title, title_width) + "  " + pad(row.where, where_width) + "  ",
         .word = row.result,

@@ -5,6 +5,7 @@
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/names.hpp"
+#include "render/phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -12,10 +13,7 @@ namespace {
 
 constexpr std::size_t kMarkColumns = 14;  // "ok", "FAIL", "not confirmed"
 
-struct Mark {
-  std::string_view word;
-  Tone tone = Tone::plain;
-};
+}  // namespace
 
 Mark mark_of(ProbeOutcome outcome) {
   switch (outcome) {
@@ -52,6 +50,12 @@ std::string_view title_of(Mechanism mechanism) {
   return {};
 }
 
+bool is_optional(Mechanism mechanism) {
+  return mechanism == Mechanism::fabric || mechanism == Mechanism::multicast;
+}
+
+namespace {
+
 /// "cudaIpcOpenMemHandle: 201 cudaErrorDeviceUninitialized", "" where no call is concerned.
 std::string call_text(const std::string& call, std::optional<int> code) {
   std::string out = escape_foreign(call);
@@ -62,6 +66,8 @@ std::string call_text(const std::string& call, std::optional<int> code) {
   return name.empty() ? out : out + " " + std::string(name);
 }
 
+}  // namespace
+
 std::string stage_place(const StageResult& stage) {
   std::string out(name_of(stage.stage));
   if (stage.side == ProbeSide::importer) out += " (importer)";
@@ -70,13 +76,18 @@ std::string stage_place(const StageResult& stage) {
   return out;
 }
 
+std::string stage_facts(const StageResult& stage) {
+  std::string out = call_text(stage.call, stage.code);
+  const std::string detail = escape_foreign(stage.detail);
+  if (!out.empty() && !detail.empty()) out += "; ";
+  return out + detail;
+}
+
+namespace {
+
 std::string stage_text(const StageResult& stage) {
-  std::string out = stage_place(stage);
-  for (const std::string& more :
-       {call_text(stage.call, stage.code), escape_foreign(stage.detail)}) {
-    if (!more.empty()) out += "; " + more;
-  }
-  return out;
+  const std::string facts = stage_facts(stage);
+  return facts.empty() ? stage_place(stage) : stage_place(stage) + "; " + facts;
 }
 
 const StageResult* first_bad(const ProbedRuntime& runtime) {
@@ -163,8 +174,7 @@ void write_sharing(TextWriter& writer, const ProbeVerdict& verdict) {
   bool first = true;
   for (const MechanismVerdict& each : verdict.mechanisms) {
     // What was not tried, and what the card does not offer, is no news.
-    const bool offered =
-        each.mechanism != Mechanism::fabric && each.mechanism != Mechanism::multicast;
+    const bool offered = !is_optional(each.mechanism);
     const bool news = offered && each.outcome != ProbeOutcome::not_run;
     if (!news && !writer.verbose()) continue;
     const Mark mark = offered || each.outcome != ProbeOutcome::does_not ? mark_of(each.outcome)

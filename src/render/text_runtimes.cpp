@@ -7,6 +7,7 @@
 #include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
+#include "render/phrases.hpp"
 #include "render/provenance_phrases.hpp"
 #include "render/text_writer.hpp"
 
@@ -15,12 +16,9 @@ namespace {
 
 constexpr std::size_t kMaxNames = 3;  // Missing names, holders of static copies.
 
-struct Tag {
-  std::string_view word;
-  Tone tone = Tone::plain;
-};
+}  // namespace
 
-Tag tag_of(RuntimeKind kind) {
+Mark mark_of(RuntimeKind kind) {
   switch (kind) {
     case RuntimeKind::genuine: return {"REAL", Tone::good};
     case RuntimeKind::stub: return {"STUB", Tone::bad};
@@ -39,6 +37,8 @@ std::string hex(std::uint64_t value) {
   for (; value != 0; value >>= 4U) out.insert(out.begin(), kDigits[value & 0xFU]);
   return out.empty() ? "0" : out;
 }
+
+namespace {
 
 /// "a, b, c and 4 more"
 std::string enumerate(const std::vector<std::string>& items, std::size_t most) {
@@ -81,8 +81,11 @@ std::string completeness(const Candidate& candidate) {
   return (out.empty() ? "" : out + "; ") + "lacks " + enumerate(names, kMaxNames);
 }
 
-std::string details(const Report& report, std::size_t index, bool verbose) {
+}  // namespace
+
+std::string candidate_details(const Report& report, std::size_t index, Detail detail) {
   const Candidate& candidate = report.candidates[index];
+  const bool verbose = detail == Detail::full;
   std::vector<std::string> parts;
   const auto add = [&](std::string text) {
     if (!text.empty()) parts.push_back(std::move(text));
@@ -111,6 +114,28 @@ std::string details(const Report& report, std::size_t index, bool verbose) {
   return join(parts, "; ");
 }
 
+std::string static_copies_text(const Report& report, Detail detail) {
+  std::vector<std::string> versions;
+  std::vector<std::string> holders;
+  for (const Candidate& candidate : report.candidates) {
+    if (candidate.kind != RuntimeKind::static_copy) continue;
+    const std::string version =
+        candidate.version.empty() ? "version unknown" : printable(candidate.version);
+    if (std::find(versions.begin(), versions.end(), version) == versions.end()) {
+      versions.push_back(version);
+    }
+    holders.push_back(escape_foreign(base_name(candidate.path)));
+  }
+  if (holders.empty()) return {};
+  std::sort(versions.begin(), versions.end());
+  return count_of(holders.size(), "static copy", "static copies") + " (" +
+         enumerate(versions, kMaxNames) + ") in " +
+         enumerate(holders, detail == Detail::full ? holders.size() : kMaxNames) +
+         ": private, not selectable";
+}
+
+namespace {
+
 /// On disk, genuine and complete: one line is enough.
 bool is_plain_file(const Candidate& candidate) {
   return !candidate.object && candidate.kind == RuntimeKind::genuine &&
@@ -122,7 +147,7 @@ void write_candidate(TextWriter& writer, const Report& report, std::size_t index
                      const std::string& ref) {
   const Candidate& candidate = report.candidates[index];
   const LoadedObject* object = object_of(report, candidate.object);
-  const Tag tag = tag_of(candidate.kind);
+  const Mark tag = mark_of(candidate.kind);
   const std::string where = object != nullptr ? pad(hex(object->lowest), 12) : "not mapped  ";
   const Lead lead{
       .before = " " + ref + " ",
@@ -134,7 +159,7 @@ void write_candidate(TextWriter& writer, const Report& report, std::size_t index
     return;
   }
   writer.path_line(lead, escape_foreign(candidate.path), "");
-  writer.labelled("", details(report, index, writer.verbose()), 4);
+  writer.labelled("", candidate_details(report, index, writer.detail()), 4);
   if (!writer.verbose()) return;
   if (object != nullptr) {
     for (const auto& path : object->paths) {
@@ -151,24 +176,8 @@ void write_candidate(TextWriter& writer, const Report& report, std::size_t index
 }
 
 void write_static_copies(TextWriter& writer, const Report& report) {
-  std::vector<std::string> versions;
-  std::vector<std::string> holders;
-  for (const Candidate& candidate : report.candidates) {
-    if (candidate.kind != RuntimeKind::static_copy) continue;
-    const std::string version =
-        candidate.version.empty() ? "version unknown" : printable(candidate.version);
-    if (std::find(versions.begin(), versions.end(), version) == versions.end()) {
-      versions.push_back(version);
-    }
-    holders.push_back(escape_foreign(base_name(candidate.path)));
-  }
-  if (holders.empty()) return;
-  std::sort(versions.begin(), versions.end());
-  writer.entry({.before = " ", .hang = 3},
-               count_of(holders.size(), "static copy", "static copies") + " (" +
-                   enumerate(versions, kMaxNames) + ") in " +
-                   enumerate(holders, writer.verbose() ? holders.size() : kMaxNames) +
-                   ": private, not selectable");
+  const std::string text = static_copies_text(report, writer.detail());
+  if (!text.empty()) writer.entry({.before = " ", .hang = 3}, text);
 }
 
 void write_none_found(TextWriter& writer, const Report& report) {
@@ -211,9 +220,10 @@ bool is_driver(CompanionKind kind) {
 }
 
 /// Whose a driver is, where that is news: a genuine one is most often mounted into a container.
-std::string companion_owner(const Snapshot& snapshot, const Companion& companion, bool verbose) {
+std::string companion_owner(const Snapshot& snapshot, const Companion& companion, Detail detail) {
   const bool genuine = is_genuine(companion.kind);
-  if (genuine && !verbose && companion.kind != CompanionKind::driver_compat) return {};
+  if (genuine && detail == Detail::brief && companion.kind != CompanionKind::driver_compat)
+    return {};
   const std::string phrase = printable(owner_phrase(snapshot, companion.path));
   return phrase.empty() ? phrase : "; " + phrase;
 }
@@ -251,6 +261,29 @@ void add_probed_driver(std::vector<std::string>& lines, const Report& report) {
 
 }  // namespace
 
+std::vector<std::string> companion_lines(const Report& report, Detail detail) {
+  std::vector<std::string> lines;
+  for (const Companion& companion : report.companions) {
+    // A genuine NVRTC or NVML is no news; nor is a driver that another one beats.
+    const bool telling = companion.loaded ? is_driver(companion.kind) || !is_genuine(companion.kind)
+                                          : is_driver(companion.kind);
+    if (telling || detail == Detail::full) {
+      lines.push_back(companion_text(companion) +
+                      companion_owner(report.snapshot, companion, detail));
+    }
+  }
+  add_probed_driver(lines, report);
+  if (const auto* module = report.snapshot.host.kernel_module.get()) {
+    const std::string text = "kernel module " + escape_foreign(*module);
+    if (lines.empty()) {
+      lines.push_back(text);
+    } else {
+      lines.front() += "; " + text;
+    }
+  }
+  return lines;
+}
+
 void write_runtimes(TextWriter& writer, const Report& report) {
   const bool order_matters =
       std::any_of(report.findings.begin(), report.findings.end(),
@@ -279,25 +312,7 @@ void write_runtimes(TextWriter& writer, const Report& report) {
 }
 
 void write_companions(TextWriter& writer, const Report& report) {
-  std::vector<std::string> lines;
-  for (const Companion& companion : report.companions) {
-    // A genuine NVRTC or NVML is no news; nor is a driver that another one beats.
-    const bool telling = companion.loaded ? is_driver(companion.kind) || !is_genuine(companion.kind)
-                                          : is_driver(companion.kind);
-    if (telling || writer.verbose()) {
-      lines.push_back(companion_text(companion) +
-                      companion_owner(report.snapshot, companion, writer.verbose()));
-    }
-  }
-  add_probed_driver(lines, report);
-  if (const auto* module = report.snapshot.host.kernel_module.get()) {
-    const std::string text = "kernel module " + escape_foreign(*module);
-    if (lines.empty()) {
-      lines.push_back(text);
-    } else {
-      lines.front() += "; " + text;
-    }
-  }
+  const auto lines = companion_lines(report, writer.detail());
   const std::size_t shown =
       writer.shown(lines.size(), std::min(lines.size(), writer.room().companions));
   for (std::size_t i = 0; i < shown; ++i) {

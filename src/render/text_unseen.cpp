@@ -3,20 +3,21 @@
 
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
+#include "render/phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
 namespace {
 
 /// "3 objects unread; the first: PATH: REASON", or all of them when verbose.
-void add_group(std::vector<std::string>& lines, const TextWriter& writer, const std::string& what,
+void add_group(std::vector<std::string>& lines, Detail detail, const std::string& what,
                const std::vector<std::string>& items) {
   if (items.empty()) return;
   if (items.size() == 1) {
     lines.push_back(what + ": " + printable(items.front()));
     return;
   }
-  if (!writer.verbose()) {
+  if (detail == Detail::brief) {
     lines.push_back(what + "; the first: " + printable(items.front()));
     return;
   }
@@ -69,13 +70,15 @@ void add_maps(std::vector<std::string>& lines, const Snapshot& snapshot) {
   if (snapshot.maps.truncated) lines.push_back("maps ended in the middle of a line");
 }
 
-std::vector<std::string> unseen(const TextWriter& writer, const Report& report) {
+}  // namespace
+
+std::vector<std::string> unseen(const Report& report, Detail detail) {
   const Snapshot& snapshot = report.snapshot;
   std::vector<std::string> lines;
   if (!report.verdict.undecided.empty() && report.verdict.end != RunEnd::undecided) {
     lines.push_back(printable(report.verdict.undecided));
   }
-  add_group(lines, writer, count_of(snapshot.capture.unread.size(), "object") + " unread",
+  add_group(lines, detail, count_of(snapshot.capture.unread.size(), "object") + " unread",
             snapshot.capture.unread);
   UnknownFacts unknown;
   unknown.add("environment", snapshot.environment);
@@ -90,11 +93,11 @@ std::vector<std::string> unseen(const TextWriter& writer, const Report& report) 
     }
   }
   const auto& directories = snapshot.python.unread_directories;
-  add_group(lines, writer,
+  add_group(lines, detail,
             count_of(directories.size(), "Python directory", "Python directories") + " unread",
             directories);
   const auto paths = unread_paths(snapshot);
-  add_group(lines, writer, count_of(paths.size(), "path") + " on disk unread", paths);
+  add_group(lines, detail, count_of(paths.size(), "path") + " on disk unread", paths);
   add_maps(lines, snapshot);
   if (snapshot.capture.static_skipped != 0) {
     lines.push_back("static runtimes in " +
@@ -104,6 +107,8 @@ std::vector<std::string> unseen(const TextWriter& writer, const Report& report) 
   for (const auto& note : snapshot.capture.notes) lines.push_back(printable(note));
   return lines;
 }
+
+namespace {
 
 std::string environment_text(const Snapshot& snapshot) {
   const Environment* environment = snapshot.environment.get();
@@ -119,14 +124,7 @@ std::string environment_text(const Snapshot& snapshot) {
 
 }  // namespace
 
-void write_unseen(TextWriter& writer, const Report& report) {
-  const auto lines = unseen(writer, report);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    writer.labelled(i == 0 ? "UNSEEN" : "", lines[i], 2);
-  }
-}
-
-void write_read(TextWriter& writer, const Report& report) {
+std::string read_text(const Report& report) {
   const Snapshot& snapshot = report.snapshot;
   const std::size_t other =
       std::min<std::size_t>(snapshot.capture.not_elf, snapshot.objects.size());
@@ -135,7 +133,18 @@ void write_read(TextWriter& writer, const Report& report) {
   if (other != 0) text += " (" + count_of(other, "mapped file is", "mapped files are") + " no ELF)";
   text += "; " + environment_text(snapshot);
   if (!snapshot.capture.taken_at.empty()) text += "; " + printable(snapshot.capture.taken_at);
-  writer.labelled("READ", text);
+  return text;
+}
+
+void write_unseen(TextWriter& writer, const Report& report) {
+  const auto lines = unseen(report, writer.detail());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    writer.labelled(i == 0 ? "UNSEEN" : "", lines[i], 2);
+  }
+}
+
+void write_read(TextWriter& writer, const Report& report) {
+  writer.labelled("READ", read_text(report));
 }
 
 }  // namespace cudart_doctor

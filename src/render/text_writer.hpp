@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cudart_doctor/model/report.hpp"
+#include "render/phrases.hpp"
 #include "render/style.hpp"
 
 namespace cudart_doctor {
@@ -63,6 +64,7 @@ class TextWriter {
   [[nodiscard]] std::size_t shown(std::size_t count, std::size_t most) const {
     return verbose() ? count : std::min(count, most);
   }
+  [[nodiscard]] Detail detail() const { return options_.verbose ? Detail::full : Detail::brief; }
   [[nodiscard]] std::string take() { return std::move(out_); }
 
  private:

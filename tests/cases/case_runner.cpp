@@ -14,6 +14,8 @@
 #include "cudart_doctor/analyze/policy.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/collect/anonymize.hpp"
+#include "cudart_doctor/render/render.hpp"
 #include "support/report_files.hpp"
 
 namespace cudart_doctor::test {
@@ -119,6 +121,27 @@ bool is_supported(const Expectation& wanted) {
   return false;
 }
 
+/// Without names a report must say the same: their stand-ins decide nothing. Empty when it does.
+std::string check_anonymized(const Snapshot& snapshot, const Report& report) {
+  const Report nameless = make_report(anonymized(snapshot), {});
+  const auto said = [](const Report& each) {
+    std::string out;
+    for (const Finding& finding : each.findings) {
+      out.append(finding.id).append(" ").append(severity_word(finding.severity)).append("; ");
+    }
+    return out;
+  };
+  return said(nameless) == said(report) ? std::string() : "without names: " + said(nameless);
+}
+
+/// Every format has something to say of every case.
+std::string check_formats(const Report& report) {
+  const bool all = !render_text(report, {}).empty() && !render_json(report).empty() &&
+                   render_markdown(report).starts_with("## ") &&
+                   render_html(report).ends_with("</html>\n");
+  return all ? std::string() : "a format is cut";
+}
+
 void run_case(const CaseRun& run, Tally& tally) {
   auto snapshot = make_snapshot(run);
   if (!snapshot) {
@@ -126,7 +149,12 @@ void run_case(const CaseRun& run, Tally& tally) {
     ++tally.failed;
     return;
   }
-  const Report report = make_report(std::move(*snapshot), {});
+  const Report report = make_report(*snapshot, {});
+  for (const std::string& wrong : {check_anonymized(*snapshot, report), check_formats(report)}) {
+    if (wrong.empty()) continue;
+    ++tally.failed;
+    std::cout << run.name << ": FAILED: " << wrong << "\n";
+  }
   ++tally.cases;
   if (!tally.reports.empty()) {
     testing::write_formats(tally.reports + "/case-" + std::to_string(tally.cases), report);

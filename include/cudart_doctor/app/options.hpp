@@ -18,7 +18,7 @@
 namespace cudart_doctor {
 
 enum class Command : std::uint8_t { inspect, snapshot, policies, explain, diff, json_schema };
-enum class Format : std::uint8_t { text, json, line, prometheus, junit };
+enum class Format : std::uint8_t { text, json, line, markdown, html, prometheus, junit };
 /// Whether findings also go to stderr as workflow commands of GitHub Actions.
 enum class Annotate : bool { no, github };
 enum class ColorChoice : std::uint8_t { automatic, always, never };
@@ -46,6 +46,7 @@ struct Options {
   ColorChoice color = ColorChoice::automatic;
   bool verbose = false;
   std::string explain_selection;  ///< As TextOptions::explain_selection.
+  bool redact = false;            ///< Stand-ins for the names of persons and machines.
   std::string log_level = "warn";
   std::string directory;               ///< snapshot: where to.
   std::optional<std::string> subject;  ///< explain: a finding, a code, "-"; nothing: all findings.

@@ -39,6 +39,13 @@ std::string render_text(const Report& report, const TextOptions& options);
 /// The report as one JSON document with LF at its end; `schema_version` first.
 std::string render_json(const Report& report);
 
+/// The report as a block of Markdown (GFM) to paste into an issue. Foreign text makes no markup, no
+/// link, no mention and no reference.
+std::string render_markdown(const Report& report);
+
+/// The report as one HTML page that needs nothing else: no network, no script.
+std::string render_html(const Report& report);
+
 /// The answer in one line of at most 80 bytes (LF apart), code and verdict first: for
 /// node-problem-detector, a termination message, Nagios (--exit-style nagios: performance data
 /// behind it).
