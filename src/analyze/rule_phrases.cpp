@@ -265,13 +265,8 @@ std::vector<std::string> lost_file_remedies(const Observations& seen, std::size_
   if (seen.snapshot.objects[object].state == FileState::replaced) {
     return {"Restart all ranks: they then load what is on disk now"};
   }
-  const auto owned = std::find_if(
-      seen.candidates.begin(), seen.candidates.end(),
-      [object](const Candidate& c) { return c.object == object && !c.package.empty(); });
-  const std::string package =
-      owned == seen.candidates.end() ? "its package" : escape_foreign(owned->package);
   const std::string how = command_or(seen.snapshot, seen.snapshot.objects[object].path(),
-                                     PackageStep::reinstall, "reinstall " + package);
+                                     PackageStep::reinstall, "reinstall its package");
   return {"Put the file back first (" + how + "): nothing is at the path now",
           "Then restart all ranks"};
 }

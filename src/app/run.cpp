@@ -79,9 +79,9 @@ Result<JudgeOptions> judging(const Options& options) {
   if (!profiles) return tl::unexpected(profiles.error());
   JudgeOptions judging{.fail_on = options.fail_on,
                        .policy = options.policy,
+                       .profiles = std::move(*profiles),
                        .exit_style = options.exit_style,
-                       .allowances = options.allow,
-                       .profiles = std::move(*profiles)};
+                       .allowances = options.allow};
   auto more = read_allow_files(options.allow_files);
   if (!more) return tl::unexpected(more.error());
   judging.allowances.insert(judging.allowances.end(), std::make_move_iterator(more->begin()),

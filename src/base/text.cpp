@@ -41,8 +41,14 @@ Decoded decode_utf8(std::string_view text) {
   return {code, size};
 }
 
-/// Code points that would steer a terminal or reorder a line when printed.
+/// Noncharacters: neither XML nor HTML may hold them.
+bool is_noncharacter(std::uint32_t code) {
+  return (code & 0xFFFEU) == 0xFFFEU || (code >= 0xFDD0 && code <= 0xFDEF);
+}
+
+/// Code points that would steer a terminal or reorder a line when printed, and noncharacters.
 bool must_escape(std::uint32_t code) {
+  if (is_noncharacter(code)) return true;
   if (code < 0x20 || (code >= 0x7F && code < 0xA0)) return true;        // C0, DEL, C1
   if (code == 0x061C || code == 0x200E || code == 0x200F) return true;  // directional marks
   if (code >= 0x2028 && code <= 0x202E) return true;  // line separators, overrides

@@ -17,23 +17,16 @@ namespace {
 
 constexpr std::string_view kHead = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
-/// `text` (valid UTF-8) as content of an element or an attribute. What XML 1.0 has no way to
-/// write at all is written as the reports write such bytes.
+/// `text` (printable) as content of an element or an attribute.
 std::string xml(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::string_view rest = text.substr(i);
-    if (rest.starts_with("\xEF\xBF\xBE") || rest.starts_with("\xEF\xBF\xBF")) {
-      out += rest[2] == '\xBE' ? "\\u{fffe}" : "\\u{ffff}";
-      i += 2;
-      continue;
-    }
-    switch (text[i]) {
+  for (const char c : text) {
+    switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
-      default: out += text[i];
+      default: out += c;
     }
   }
   return out;

@@ -129,7 +129,7 @@ void write_further_findings(TextWriter& writer, const Report& report) {
 void write_allowed_findings(TextWriter& writer, const Report& report) {
   const std::size_t first = count_counted(report);
   if (first == report.findings.size()) return;
-  writer.title("ALLOWED  shown, but without a say in the verdict");
+  writer.title("ALLOWED: without a say in the verdict");
   for (std::size_t i = first; i < report.findings.size(); ++i) {
     const Finding& finding = report.findings[i];
     if (writer.verbose()) {

@@ -22,6 +22,7 @@ static long long now(void) {
 }
 
 int main(int argc, char** argv) {
+  (void)argc;
   const char* input = "/dev/null";
   const char* output = "/dev/null";
   char** command = argv + 1;

@@ -155,6 +155,18 @@ Result<void> add_keyed(std::map<std::string, std::string>& into, std::string_vie
   return {};
 }
 
+/// "NAME[,NAME...]": bound names that a user's profile asks of what the headline's rule takes.
+Result<void> add_profile(CaseFacts& facts, std::string_view rest) {
+  Profile profile;
+  profile.id = profile.title = "asked-" + std::to_string(facts.profiles.size() + 1);
+  for (const std::string_view name : split(rest, ',')) {
+    if (name.empty()) return fail(ErrorKind::malformed, "empty name in profile");
+    profile.names.emplace_back(name);
+  }
+  facts.profiles.push_back(std::move(profile));
+  return {};
+}
+
 Result<void> add_fact(CaseFacts& facts, std::string_view line) {
   const std::size_t blank = line.find(' ');
   if (blank == std::string_view::npos) return fail(ErrorKind::malformed, "unknown fact");
@@ -163,6 +175,7 @@ Result<void> add_fact(CaseFacts& facts, std::string_view line) {
   if (word == "obj") return add_object(facts, rest);
   if (word == "disk") return add_disk(facts, rest);
   if (word == "host") return add_keyed(facts.host, rest, &is_host_key);
+  if (word == "profile") return add_profile(facts, rest);
   if (word == "probe") return add_keyed(facts.probe, rest, &is_probe_key);
   if (word == "search" || word == "env") {
     auto pair = split_pair(rest, word == "env" ? "=" : " -> ");
@@ -337,7 +350,7 @@ Result<void> fill_run(CaseRun& run, const Block& block) {
 
 bool is_finding_id(std::string_view id) {
   constexpr std::array<std::pair<std::string_view, unsigned>, 5> kFamilies{
-      {{"RT", 12}, {"MP", 8}, {"DR", 15}, {"IP", 9}, {"SY", 5}}};
+      {{"RT", 12}, {"MP", 8}, {"DR", 15}, {"IP", 9}, {"SY", 6}}};
   if (id.size() != 4) return false;
   const auto number = parse_unsigned(id.substr(2), 10);
   return number && std::any_of(kFamilies.begin(), kFamilies.end(), [&](const auto& family) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cudart_doctor/analyze/profile.hpp"
 #include "cudart_doctor/base/result.hpp"
 
 namespace cudart_doctor::test {
@@ -33,6 +34,7 @@ struct CaseFacts {
   std::vector<std::pair<std::string, std::string>> environment;
   std::map<std::string, std::string> host;
   std::map<std::string, std::string> probe;
+  std::vector<Profile> profiles;
 };
 
 struct Expectation {

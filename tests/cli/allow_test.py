@@ -38,7 +38,7 @@ class Allow(Case):
                          {f["id"]: f"--allow {f['id']}" for f in self.plain})
         ended = self.run_text(*self.everything())
         self.assertTrue(ended.text.startswith("OK  "), ended.text)
-        self.assertIn("\nALLOWED  ", ended.text)
+        self.assertIn("\nALLOWED: ", ended.text)
         for finding in self.plain:
             self.assertIn(f" {finding['severity'].upper()} {finding['id']}  ", ended.text)
             self.assertIn(f"\n         allowed: --allow {finding['id']}\n", ended.text)
