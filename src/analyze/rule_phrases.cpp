@@ -267,8 +267,7 @@ std::vector<std::string> lost_file_remedies(const Observations& seen, std::size_
   }
   const std::string how = command_or(seen.snapshot, seen.snapshot.objects[object].path(),
                                      PackageStep::reinstall, "reinstall its package");
-  return {"Put the file back first (" + how + "): nothing is at the path now",
-          "Then restart all ranks"};
+  return {"Put the file back first (" + how + ")", "Then restart all ranks"};
 }
 
 }  // namespace cudart_doctor

@@ -57,7 +57,7 @@ std::string arrival_phrase(const Report& report, const Provenance& own, std::siz
     case Arrival::preload: return "preloaded: " + printable(own.arrival_note);
     case Arrival::opened:
       // Of an environment alone: the child that looked opened it.
-      return report.snapshot.environment_only ? "" : "opened with dlopen: no one needs it";
+      return report.snapshot.environment_only ? "" : "dlopened, no one needs it";
     case Arrival::needed:
     case Arrival::unknown: break;
   }

@@ -96,17 +96,18 @@ Lead lead_of(const Finding& finding) {
 
 void write_short_finding(TextWriter& writer, const Report& report, std::size_t index) {
   const Finding& finding = report.findings[index];
+  const Finding* const before = told_before(report, index);
+  if (before != nullptr && !writer.verbose()) {
+    writer.entry(lead_of(finding),
+                 printable(finding.headline) + " FIX as for " + printable(before->id));
+    return;
+  }
   writer.entry(lead_of(finding), printable(finding.headline));
   if (writer.verbose()) {
     if (!finding.effect.empty()) writer.labelled("", "effect: " + printable(finding.effect));
     for (const auto& fact : finding.evidence) writer.labelled("", "seen: " + printable(fact));
   }
   const Lead fix{.before = std::string(kTextColumn, ' ') + "FIX ", .hang = kTextColumn + 4};
-  const Finding* const before = told_before(report, index);
-  if (before != nullptr && !writer.verbose()) {
-    writer.entry(fix, "as for " + printable(before->id));
-    return;
-  }
   const std::size_t fixes = writer.shown(finding.fixes.size(), 1);
   for (std::size_t i = 0; i < std::min(fixes, finding.fixes.size()); ++i) {
     writer.entry(fix, printable(finding.fixes[i]), 3);

@@ -221,9 +221,8 @@ bool is_driver(CompanionKind kind) {
 
 /// Whose a driver is, where that is news: a genuine one is most often mounted into a container.
 std::string companion_owner(const Snapshot& snapshot, const Companion& companion, Detail detail) {
-  const bool genuine = is_genuine(companion.kind);
-  if (genuine && detail == Detail::brief && companion.kind != CompanionKind::driver_compat)
-    return {};
+  const bool odd = !is_genuine(companion.kind) || companion.kind == CompanionKind::driver_compat;
+  if (detail == Detail::brief && !(odd && companion.loaded)) return {};
   const std::string phrase = printable(owner_phrase(snapshot, companion.path));
   return phrase.empty() ? phrase : "; " + phrase;
 }

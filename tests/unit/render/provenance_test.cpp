@@ -51,7 +51,7 @@ TEST_CASE("arrivals other than a need have words of their own") {
   World world;
   Provenance& own = world.report.provenance[0];
   own.arrival = Arrival::opened;
-  CHECK(world.phrases(0) == "opened with dlopen: no one needs it");
+  CHECK(world.phrases(0) == "dlopened, no one needs it");
   own.arrival = Arrival::preload;
   own.arrival_note = "LD_PRELOAD";
   CHECK(world.phrases(0) == "preloaded: LD_PRELOAD");
