@@ -63,8 +63,8 @@ std::string state_mark(const LoadedObject& object) {
 }
 
 std::string completeness(const Candidate& candidate) {
-  if (!candidate.exports_known) return "its symbols could not be read";
   if (candidate.kind == RuntimeKind::static_copy) return "";
+  if (!candidate.exports_known) return "its symbols could not be read";
   if (candidate.exported == 0) return "exports no runtime name";
   std::string out;
   if (candidate.names_asked != 0) {
@@ -245,7 +245,10 @@ void add_probed_driver(std::vector<std::string>& lines, const Report& report) {
         const LoadedObject* object = object_of(report, companion.object);
         const bool same_file =
             object != nullptr && driver->key.is_file() && object->key == driver->key;
-        return companion.path == driver->path || same_file;
+        const auto found = report.snapshot.disk.find(companion.path);
+        const bool same_on_disk = found != report.snapshot.disk.end() && driver->key.is_file() &&
+                                  found->second.key == driver->key;
+        return companion.path == driver->path || same_file || same_on_disk;
       });
   if (listed) return;
   constexpr int kMajor = 1000;

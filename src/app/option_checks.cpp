@@ -1,0 +1,144 @@
+#include "option_checks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <string_view>
+
+#include "cudart_doctor/app/formats.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+/// The first of `names` that the command line gives; "" where it gives none.
+std::string first_given(const CLI::App& app, std::initializer_list<const char*> names) {
+  for (const char* const name : names) {
+    if (app.count(name) != 0) return name;
+  }
+  return {};
+}
+
+/// Options that steer a look at a process say nothing where none is looked at.
+std::string check_no_look(const CLI::App& app, const Options& options) {
+  if (options.command == Command::policies) {
+    const std::string given =
+        first_given(app, {"--pid", "--port", "--from", "--load", "--python", "--peer", "--devices",
+                          "--policy", "--explain-selection"});
+    if (!given.empty())
+      return "policies: " + given + " has no meaning here, no process is looked at";
+  }
+  if (!options.from.empty()) {
+    const std::string given = first_given(app, {"--python", "--deep", "--devices", "--pairs",
+                                                "--probe-anyway", "--probe-lookalikes"});
+    if (!given.empty()) {
+      return given + ": a replay looks at nothing but the snapshot; give it to `snapshot`";
+    }
+  }
+  return {};
+}
+
+/// Empty where `app` was given nothing that looks at a process or probes: a comparison does
+/// neither.
+std::string check_diff(const CLI::App& app, const Options& options) {
+  constexpr std::array<std::string_view, 7> kAllowed = {
+      "--format", "--json", "--output", "--color", "--verbose", "--timeout", "--log-level"};
+  for (const CLI::Option* option : app.get_options()) {
+    const bool allowed =
+        std::find(kAllowed.begin(), kAllowed.end(), option->get_name()) != kAllowed.end();
+    if (option->count() != 0 && !allowed) {
+      return "diff: " + option->get_name() +
+             " has no meaning here: it compares what was observed before, and looks at no process";
+    }
+  }
+  if (std::count(options.compared.begin(), options.compared.end(), "-") > 1) {
+    return "diff: - can be given once only: there is one stdin";
+  }
+  if (options.format != Format::text && options.format != Format::json) {
+    return "diff: --format is text or json";
+  }
+  return {};
+}
+
+/// What goes together only with some commands; empty where the command line is sound.
+std::string check_together(const Options& options) {
+  if (options.command == Command::snapshot && !options.from.empty()) {
+    return "snapshot: --from is a snapshot already";
+  }
+  if (options.command == Command::explain && !options.subject && options.names_target()) {
+    return "explain: name a finding, a code, or - to say what is looked for in the process";
+  }
+  if (!options.explain_selection.empty() && options.command != Command::inspect) {
+    return "--explain-selection: a part of the report, not of this command";
+  }
+  if (!options.explain_selection.empty() && options.format != Format::text) {
+    return "--explain-selection: the JSON report has every rule's steps (selections[].steps)";
+  }
+  if (options.command == Command::snapshot && !options.profiles.empty()) {
+    return "snapshot: --profile is judged when the snapshot is replayed: --from";
+  }
+  if (options.command == Command::explain && !options.profiles.empty() && !options.names_target()) {
+    return "explain: --profile: name the process or snapshot that it is checked on";
+  }
+  if (!options.peers.empty() && !options.pid && !options.port) {
+    return "--peer: name the process that it shares memory with: --pid or --port";
+  }
+  const bool is_report =
+      options.command != Command::policies && options.command != Command::explain;
+  if (!is_report && options.format != Format::text && options.format != Format::json) {
+    return "--format: policies and explain are text or json";
+  }
+  if (!is_report && options.annotate == Annotate::github) {
+    return "--github: policies and explain have no findings of their own";
+  }
+  const bool asks_for_probe =
+      options.probe.mode == ProbeMode::on || options.probe.mode == ProbeMode::require;
+  if (!options.from.empty() && asks_for_probe) {
+    return "--probe: a replay runs no probe; what it saw is in the snapshot";
+  }
+  return {};
+}
+
+/// What stands behind `option` in a command line that could not be parsed; "" for nothing.
+std::string_view value_of(std::span<const char* const> arguments, std::string_view option) {
+  std::string_view before;
+  for (const std::string_view argument : arguments) {
+    if (before == option) return argument;
+    if (argument.starts_with(option) && argument.substr(option.size()).starts_with('=')) {
+      return argument.substr(option.size() + 1);
+    }
+    before = argument;
+  }
+  return {};
+}
+
+bool has_flag(std::span<const char* const> arguments, std::string_view flag) {
+  return std::ranges::any_of(arguments,
+                             [flag](std::string_view argument) { return argument == flag; });
+}
+
+}  // namespace
+
+std::string find_slip(const CLI::App& app, const Options& options) {
+  if (options.command == Command::diff) return check_diff(app, options);
+  std::string slip = check_no_look(app, options);
+  return slip.empty() ? check_together(options) : slip;
+}
+
+Immediate usage_error(std::string text, std::span<const char* const> arguments) {
+  Immediate out{.text = std::move(text), .to_stderr = true};
+  const std::string_view format = value_of(arguments, "--format");
+  for (const NamedFormat& each : named_formats()) {
+    if (each.name == format) out.format = each.format;
+  }
+  if (has_flag(arguments, "--json")) out.format = Format::json;
+  const std::string_view style = value_of(arguments, "--exit-style");
+  const auto* const found = std::ranges::find(kExitStyleNames, style);
+  if (found != kExitStyleNames.end()) {
+    out.exit_style = static_cast<ExitStyle>(found - kExitStyleNames.begin());
+  }
+  if (has_flag(arguments, "--github")) out.annotate = Annotate::github;
+  out.exit_code = exit_code_of(RunEnd::usage, out.exit_style);
+  return out;
+}
+
+}  // namespace cudart_doctor
