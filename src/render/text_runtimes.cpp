@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "cudart_doctor/analyze/file_owner.hpp"
@@ -265,22 +266,23 @@ void add_probed_driver(std::vector<std::string>& lines, const Report& report) {
 
 std::vector<std::string> companion_lines(const Report& report, Detail detail) {
   std::vector<std::string> lines;
+  std::optional<std::size_t> first_driver;
   for (const Companion& companion : report.companions) {
     // A genuine NVRTC or NVML is no news; nor is a driver that another one beats.
     const bool telling = companion.loaded ? is_driver(companion.kind) || !is_genuine(companion.kind)
                                           : is_driver(companion.kind);
-    if (telling || detail == Detail::full) {
-      lines.push_back(companion_text(companion) +
-                      companion_owner(report.snapshot, companion, detail));
-    }
+    if (!telling && detail == Detail::brief) continue;
+    if (is_driver(companion.kind) && !first_driver) first_driver = lines.size();
+    lines.push_back(companion_text(companion) +
+                    companion_owner(report.snapshot, companion, detail));
   }
   add_probed_driver(lines, report);
   if (const auto* module = report.snapshot.host.kernel_module.get()) {
     const std::string text = "kernel module " + escape_foreign(*module);
-    if (lines.empty()) {
-      lines.push_back(text);
+    if (first_driver) {
+      lines[*first_driver] += "; " + text;
     } else {
-      lines.front() += "; " + text;
+      lines.push_back(text);
     }
   }
   return lines;
