@@ -198,6 +198,7 @@ Result<void> read_live_facts(const CaptureContext& context, const ProcDirectory&
       context, [&] { maps = take_maps(context, snapshot); },
       [&](const CaptureContext& second) {
         look = read_memory_facts(second);
+        add_own_facts(snapshot.process);
         // The held root keeps its own file system only: with the last process of a mount namespace
         // what is mounted below goes away, and /dev would look empty.
         add_device_nodes(second, snapshot.process);
@@ -238,7 +239,6 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   auto facts = read_process_facts(*process, options.pid);
   if (!facts) return tl::unexpected(facts.error());
   snapshot.process = std::move(*facts);
-  add_own_facts(snapshot.process);
 
   auto files = open_files(*root, *process, snapshot.process);
   if (!files) return tl::unexpected(explained(files.error(), snapshot.process));

@@ -31,17 +31,26 @@ Owners find_owners(const CaptureContext& context, const Snapshot& snapshot) {
 
 void find_more_owners(const CaptureContext& context, Snapshot& snapshot) {
   if (!context.rules.wants_owner) return;
-  std::vector<std::string> paths;
+  std::map<std::string, std::string> files;  // Path and where its links lead.
   for (const auto& [path, entry] : snapshot.disk) {
     if (entry.kind == DiskKind::file && !snapshot.owners.contains(path) &&
         context.rules.wants_owner(entry.elf.get(), path)) {
-      paths.push_back(path);
+      files.emplace(path, entry.real_path.empty() ? path : entry.real_path);
     }
   }
-  if (paths.empty()) return;
+  // Most are links to files that were found under another name.
   OwnerSearch search(context, snapshot.python);
-  for (const std::string& path : paths) search.add(path, OwnerEffort::likely);
-  snapshot.owners.merge(answers(search));
+  bool any = false;
+  for (const auto& [path, file] : files) {
+    if (snapshot.owners.contains(file)) continue;
+    search.add(file, OwnerEffort::likely);
+    any = true;
+  }
+  if (any) snapshot.owners.merge(answers(search));
+  for (const auto& [path, file] : files) {
+    const auto found = snapshot.owners.find(file);
+    if (found != snapshot.owners.end()) snapshot.owners.emplace(path, found->second);
+  }
 }
 
 }  // namespace cudart_doctor

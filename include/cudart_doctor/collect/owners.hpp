@@ -17,7 +17,8 @@ using Owners = std::map<std::string, Fact<FileOwner>>;
 /// environment to be there already, and leaves Snapshot::disk alone.
 Owners find_owners(const CaptureContext& context, const Snapshot& snapshot);
 
-/// Adds to Snapshot::owners the other files on disk that CaptureRules::wants_owner names.
+/// Adds to Snapshot::owners the other files on disk that CaptureRules::wants_owner names. A link
+/// has the owner of the file that it leads to.
 void find_more_owners(const CaptureContext& context, Snapshot& snapshot);
 
 }  // namespace cudart_doctor
