@@ -208,10 +208,10 @@ Result<void> read_live_facts(const CaptureContext& context, const ProcDirectory&
   if (!maps) return maps;
   const std::int32_t version = look.link ? look.link->version : 0;
   take_side_look(std::move(look), snapshot);
-  disk.know_objects();
   const PythonSigns signs = find_python_signs(snapshot.objects);
   ProcessMemory memory(context.process, context.callable_pid(context.options.pid));
   const SlotPlaces places = read_objects(context, memory, snapshot, [&] {
+    disk.know_objects();
     read_python(context, snapshot, disk, signs);
     find_installed(context, snapshot, disk);
   });
