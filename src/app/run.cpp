@@ -30,6 +30,7 @@
 #include "cudart_doctor/collect/capture.hpp"
 #include "cudart_doctor/render/diff.hpp"
 #include "cudart_doctor/render/render.hpp"
+#include "cudart_doctor/sys/run_both.hpp"
 #include "cudart_doctor/sys/supervise.hpp"
 
 namespace cudart_doctor {
@@ -224,7 +225,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
                                    : capture_self({options.load}, *target, rules);
   if (!snapshot) return failed(options, snapshot.error());
   progress.set("judge", {});
-  Report report = identify(std::move(*snapshot), *how);
+  Report report = identify(std::move(*snapshot), *how, &run_both);
   // No path for the supervisor: a probe that takes long is not to be left out at another try.
   report.snapshot.probe =
       probe_runtimes(report, options.probe,

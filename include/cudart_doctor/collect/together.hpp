@@ -10,9 +10,7 @@ namespace cudart_doctor {
 /// 2 where a second thread was allowed and there is a CPU for it, else 1.
 unsigned reader_threads(const CaptureContext& context);
 
-/// Runs `own` here and `beside` on a second thread, with a context of that thread; returns when
-/// both are done. Neither may touch what the other writes. Where there is no second thread `own`
-/// runs first, then `beside`. What either throws is thrown.
+/// run_both() for a capture: `beside` gets the context of the thread that it runs on.
 void run_together(const CaptureContext& context, const std::function<void()>& own,
                   const std::function<void(const CaptureContext&)>& beside);
 
