@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -275,9 +276,10 @@ WorkResult supervised(const Options& options, const World& world, const Finish& 
 
 WorkResult inspected(const Options& options, const World& world) {
   return supervised(options, world, [&](Report report, const JudgeOptions& how) {
-    report = shown(options, std::move(report), how);
-    judge(report, how);
-    return rendered(options, world, report);
+    // Never freed: the worker ends behind this, and giving back all the pieces would take its time.
+    Report& kept = *std::make_unique<Report>(shown(options, std::move(report), how)).release();
+    judge(kept, how);
+    return rendered(options, world, kept);
   });
 }
 
