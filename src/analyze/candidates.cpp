@@ -30,8 +30,11 @@ struct DiskFile {
   std::string_view path;
   std::string_view real_path;  ///< `path` itself where no link was followed.
   std::string_view found_by;
-  Fact<ElfFacts> elf;
+  const Fact<ElfFacts>* read = nullptr;
   const Fact<ContentScan>* content = nullptr;
+  Fact<ElfFacts> unread = {};  ///< Stands for `read` where nothing was asked of the file.
+
+  [[nodiscard]] const Fact<ElfFacts>& elf() const { return unread.is_asked() ? unread : *read; }
 };
 
 // overlayfs and btrfs show one device in maps and another in stat: the path decides there.
@@ -63,8 +66,8 @@ std::vector<DiskFile> unmapped_files(const Snapshot& snapshot) {
     if (is_mapped(snapshot, entry, real_path)) continue;
     if (entry.key.is_file() && !seen.insert(entry.key).second) continue;
     const bool no_reason = entry.kind == DiskKind::unreadable && !entry.elf.is_asked();
-    files.push_back({file->path, real_path, file->found_by,
-                     no_reason ? Fact<ElfFacts>::unknown(entry.note) : entry.elf, &entry.content});
+    files.push_back({file->path, real_path, file->found_by, &entry.elf, &entry.content});
+    if (no_reason) files.back().unread = Fact<ElfFacts>::unknown(entry.note);
   }
   return files;
 }
@@ -110,7 +113,7 @@ std::vector<Candidate> find_candidates(const Snapshot& snapshot) {
   for (std::size_t index : by_address(snapshot.objects)) add(candidate_of_object(snapshot, index));
   for (const DiskFile& file : unmapped_files(snapshot)) {
     // The version is in the name behind the links, the place in the name that was found.
-    Candidate candidate = identify_runtime(file.real_path, file.elf, *file.content);
+    Candidate candidate = identify_runtime(file.real_path, file.elf(), *file.content);
     candidate.path = std::string(file.path);
     candidate.selectable_by_name = is_selectable_name(base_name(file.real_path));
     add(std::move(candidate));
@@ -128,7 +131,7 @@ std::vector<Companion> find_companions(const Snapshot& snapshot) {
     if (is_known(companion)) found.push_back(std::move(companion));
   }
   for (const DiskFile& file : unmapped_files(snapshot)) {
-    Companion companion = identify_companion(file.real_path, file.elf, *file.content);
+    Companion companion = identify_companion(file.real_path, file.elf(), *file.content);
     companion.path = std::string(file.path);
     companion.found_by = std::string(file.found_by);
     if (is_known(companion)) found.push_back(std::move(companion));

@@ -13,17 +13,29 @@
 namespace cudart_doctor {
 namespace {
 
-bool is_object_of(const KnownConsumer& known, std::string_view path,
-                  const std::optional<SitePath>& site) {
-  if (site) {
+/// What a path says of the package that it belongs to.
+struct PathSigns {
+  std::optional<SitePath> site;
+  std::string_view extension_folder;
+  bool compiled_here = false;  ///< By FlashInfer.
+};
+
+PathSigns signs_of(std::string_view path, const PythonFacts& python) {
+  PathSigns signs{split_site_path(path, python), {}, false};
+  if (signs.site) return signs;
+  signs.extension_folder = extension_folder(path);
+  signs.compiled_here = path.find("/.cache/flashinfer/") != std::string_view::npos;
+  return signs;
+}
+
+bool is_object_of(const KnownConsumer& known, const PathSigns& signs) {
+  if (signs.site) {
     return std::any_of(known.folders.begin(), known.folders.end(), [&](std::string_view folder) {
-      return !folder.empty() && site->rest.starts_with(folder);
+      return !folder.empty() && signs.site->rest.starts_with(folder);
     });
   }
-  // Kernels that FlashInfer compiled on this machine.
-  if (known.id == "flashinfer" && path.find("/.cache/flashinfer/") != std::string_view::npos)
-    return true;
-  return extension_folder(path) == known.module;
+  return (signs.compiled_here && known.id == "flashinfer") ||
+         signs.extension_folder == known.module;
 }
 
 bool is_module(std::string_view text, std::string_view module) {
@@ -60,9 +72,9 @@ std::vector<const LoadedObject*> find_mapped(std::span<const KnownConsumer> know
   std::vector<const LoadedObject*> found(known.size(), nullptr);
   for (const LoadedObject& object : snapshot.objects) {
     if (!object.executable) continue;
-    const auto site = split_site_path(object.path(), snapshot.python);
+    const PathSigns signs = signs_of(object.path(), snapshot.python);
     for (std::size_t i = 0; i < known.size(); ++i) {
-      if (found[i] == nullptr && is_object_of(known[i], object.path(), site)) found[i] = &object;
+      if (found[i] == nullptr && is_object_of(known[i], signs)) found[i] = &object;
     }
   }
   return found;

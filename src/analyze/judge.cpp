@@ -141,15 +141,26 @@ void add_profiles(Report& report, const std::vector<Profile>& profiles) {
 
 }  // namespace
 
-Report identify(Snapshot snapshot, const JudgeOptions& options) {
+void one_after_the_other(const std::function<void()>& first, const std::function<void()>& second) {
+  first();
+  second();
+}
+
+Report identify(Snapshot snapshot, const JudgeOptions& options, const RunBoth& run_both) {
   Report report;
   report.snapshot = std::move(snapshot);
   report.candidates = find_candidates(report.snapshot);
-  report.provenance = find_provenance(report.snapshot, report.candidates);
-  report.global_names = find_global_names(report.snapshot);
-  report.companions = find_companions(report.snapshot);
-  report.consumers = find_consumers(report.snapshot);
-  report.selections = select_all(PolicyInput{report.snapshot, report.candidates}, report.consumers);
+  run_both(
+      [&] {
+        report.consumers = find_consumers(report.snapshot);
+        report.selections =
+            select_all(PolicyInput{report.snapshot, report.candidates}, report.consumers);
+      },
+      [&] {
+        report.provenance = find_provenance(report.snapshot, report.candidates);
+        report.global_names = find_global_names(report.snapshot);
+        report.companions = find_companions(report.snapshot);
+      });
   const Headline headline = choose_headline(report, options.policy);
   report.headline_policy = headline.policy;
   report.headline_note = headline.note;

@@ -181,8 +181,10 @@ MissingNames missing_in_object(const Snapshot& snapshot, std::size_t object,
   const ElfFacts* own = snapshot.objects[object].elf.get();
   missing.known = names_known(own);
   if (!missing.known) return missing;
-  const auto scope = handle_scope(snapshot, object);
+  std::vector<std::size_t> scope;  // Most have all names themselves, and this takes long.
   for (const std::string_view name : names) {
+    if (exports(*own, name)) continue;
+    if (scope.empty()) scope = handle_scope(snapshot, object);
     const bool found = std::any_of(scope.begin(), scope.end(), [&](std::size_t index) {
       const ElfFacts* elf = snapshot.objects[index].elf.get();
       return elf != nullptr && exports(*elf, name);

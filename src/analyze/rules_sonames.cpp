@@ -31,24 +31,25 @@ std::vector<Wish> open_needs(const Snapshot& snapshot) {
   std::vector<Wish> out;
   // A library that could not be read may carry the soname.
   const bool all_read = count_unread_libraries(snapshot) == 0;
-  const auto add = [&](const ElfFacts* elf, Wish wish) {
+  const auto add = [&](const ElfFacts* elf, const std::string& path, const Wish& wish) {
     if (elf == nullptr) return;
     for (const std::string& needed : elf->needed) {
       if (!needed.starts_with(kRuntimeName) || find_loaded_as(snapshot, needed)) continue;
-      wish.name = needed;
-      out.push_back(wish);
+      Wish& added = out.emplace_back(wish);
+      added.who = escape_foreign(path);
+      added.name = needed;
     }
   };
   if (!all_read) return out;
   for (const std::size_t object : loaded_objects(snapshot)) {
     const LoadedObject& asker = snapshot.objects[object];
-    add(asker.elf.get(), {escape_foreign(asker.path()), {}, object, {}});
+    add(asker.elf.get(), asker.path(), {{}, {}, object, {}});
   }
   for (const InstalledFile& file : snapshot.installed) {
     if (file.found_by != kNamedByUser) continue;
     const auto entry = snapshot.disk.find(file.path);
     if (entry == snapshot.disk.end()) continue;
-    add(entry->second.elf.get(), {escape_foreign(file.path), {}, std::nullopt, file.path});
+    add(entry->second.elf.get(), file.path, {{}, {}, std::nullopt, file.path});
   }
   return out;
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -30,6 +31,7 @@
 #include "cudart_doctor/collect/capture.hpp"
 #include "cudart_doctor/render/diff.hpp"
 #include "cudart_doctor/render/render.hpp"
+#include "cudart_doctor/sys/run_both.hpp"
 #include "cudart_doctor/sys/supervise.hpp"
 
 namespace cudart_doctor {
@@ -224,7 +226,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
                                    : capture_self({options.load}, *target, rules);
   if (!snapshot) return failed(options, snapshot.error());
   progress.set("judge", {});
-  Report report = identify(std::move(*snapshot), *how);
+  Report report = identify(std::move(*snapshot), *how, &run_both);
   // No path for the supervisor: a probe that takes long is not to be left out at another try.
   report.snapshot.probe =
       probe_runtimes(report, options.probe,
@@ -274,9 +276,10 @@ WorkResult supervised(const Options& options, const World& world, const Finish& 
 
 WorkResult inspected(const Options& options, const World& world) {
   return supervised(options, world, [&](Report report, const JudgeOptions& how) {
-    report = shown(options, std::move(report), how);
-    judge(report, how);
-    return rendered(options, world, report);
+    // Never freed: the worker ends behind this, and giving back all the pieces would take its time.
+    Report& kept = *std::make_unique<Report>(shown(options, std::move(report), how)).release();
+    judge(kept, how);
+    return rendered(options, world, kept);
   });
 }
 

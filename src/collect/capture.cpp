@@ -15,7 +15,6 @@
 #include "cudart_doctor/collect/installed.hpp"
 #include "cudart_doctor/collect/link_map.hpp"
 #include "cudart_doctor/collect/live_environment.hpp"
-#include "cudart_doctor/collect/object_reader.hpp"
 #include "cudart_doctor/collect/owners.hpp"
 #include "cudart_doctor/collect/peers.hpp"
 #include "cudart_doctor/collect/process_facts.hpp"
@@ -24,6 +23,7 @@
 #include "cudart_doctor/collect/read_maps.hpp"
 #include "cudart_doctor/collect/read_objects.hpp"
 #include "cudart_doctor/collect/slots.hpp"
+#include "cudart_doctor/collect/together.hpp"
 #include "cudart_doctor/formats/ld_cache.hpp"
 #include "cudart_doctor/sys/cached_source.hpp"
 #include "cudart_doctor/sys/process_memory.hpp"
@@ -73,30 +73,59 @@ std::string libc_name(const Snapshot& snapshot) {
   return {};
 }
 
+/// What can be read of a process without its maps.
+struct SideLook {
+  Result<LinkMapLook> link = LinkMapLook();
+  Fact<Environment> environment;
+};
+
 /// Link map and environment: what lies in the target's memory.
-void read_memory_facts(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
+SideLook read_memory_facts(const CaptureContext& context) {
   context.progress("read link map", context.process.path());
+  ProcessMemory memory(context.process, context.callable_pid(context.options.pid));
   CachedSource cache(memory, kMemoryBlock);
-  auto look = read_link_map(cache, read_auxv(context.process));
-  snapshot.process.libc = libc_name(snapshot);
-  if (look) {
-    const AddressIndex index(snapshot.maps, snapshot.objects);
-    snapshot.link_map = Fact<std::vector<LinkNamespace>>::known(match_objects(*look, index));
-    const auto minor = glibc_minor(snapshot);
-    // Until 2.34 the loader keeps one r_debug a namespace and links none of them to the first.
-    constexpr std::uint64_t kLinkedSince = 35;
-    if (look->version < 2 && minor && *minor < kLinkedSince) {
-      snapshot.capture.notes.push_back(
-          "glibc 2." + std::to_string(*minor) +
-          " does not show other loader namespaces (dlmopen): their link maps were not seen");
-    }
-  } else {
-    snapshot.link_map = Fact<std::vector<LinkNamespace>>::unknown(look.error().message);
-    if (look.error().kind == ErrorKind::unsupported && snapshot.process.libc.empty()) {
-      snapshot.process.libc = "static";
+  SideLook look;
+  look.link = read_link_map(cache, read_auxv(context.process));
+  look.environment = read_environment(context.process, cache, look.link ? &*look.link : nullptr);
+  return look;
+}
+
+/// What the loader lists is loaded, though none of its mappings be executable now: tools that move
+/// code to huge pages replace them by anonymous memory.
+void mark_listed(Snapshot& snapshot) {
+  const auto* const namespaces = snapshot.link_map.get();
+  if (namespaces == nullptr) return;
+  for (const LinkNamespace& space : *namespaces) {
+    for (const LinkEntry& entry : space.entries) {
+      if (entry.object) snapshot.objects[*entry.object].executable = true;
     }
   }
-  snapshot.environment = read_environment(context.process, cache, look ? &*look : nullptr);
+}
+
+void take_side_look(SideLook look, Snapshot& snapshot) {
+  using LinkMapFact = Fact<std::vector<LinkNamespace>>;
+  snapshot.environment = std::move(look.environment);
+  if (look.link) {
+    const AddressIndex index(snapshot.maps, snapshot.objects);
+    snapshot.link_map = LinkMapFact::known(match_objects(*look.link, index));
+    mark_listed(snapshot);
+    return;
+  }
+  snapshot.link_map = LinkMapFact::unknown(look.link.error().message);
+  if (look.link.error().kind == ErrorKind::unsupported) snapshot.process.libc = "static";
+}
+
+/// What only the objects' own facts tell; `version` is r_version.
+void take_libc(Snapshot& snapshot, std::int32_t version) {
+  if (auto libc = libc_name(snapshot); !libc.empty()) snapshot.process.libc = std::move(libc);
+  const auto minor = glibc_minor(snapshot);
+  // Until 2.34 the loader keeps one r_debug a namespace and links none of them to the first.
+  constexpr std::uint64_t kLinkedSince = 35;
+  if (snapshot.link_map.is_known() && version < 2 && minor && *minor < kLinkedSince) {
+    snapshot.capture.notes.push_back(
+        "glibc 2." + std::to_string(*minor) +
+        " does not show other loader namespaces (dlmopen): their link maps were not seen");
+  }
 }
 
 void read_loader_cache(const CaptureContext& context, Snapshot& snapshot) {
@@ -145,34 +174,7 @@ void read_wanted(const CaptureContext& context, Snapshot& snapshot, DiskReader& 
   }
 }
 
-/// What the loader lists is loaded, though none of its mappings be executable now: tools that move
-/// code to huge pages replace them by anonymous memory.
-/// Returns where their slots are.
-SlotPlaces read_listed_objects(const CaptureContext& context, ProcessMemory& memory,
-                               Snapshot& snapshot) {
-  SlotPlaces places;
-  const auto* const namespaces = snapshot.link_map.get();
-  if (namespaces == nullptr) return places;
-  ObjectReader reader(context, memory);
-  for (const LinkNamespace& space : *namespaces) {
-    for (const LinkEntry& entry : space.entries) {
-      if (!entry.object) continue;
-      LoadedObject& object = snapshot.objects[*entry.object];
-      if (object.executable) continue;
-      object.executable = true;
-      if (object.elf.is_asked()) continue;
-      if (snapshot.capture.not_elf > 0) --snapshot.capture.not_elf;
-      object.state_note.clear();
-      ReadOutcome outcome = reader.read(object, snapshot.maps);
-      if (outcome.slots.is_asked()) places[*entry.object] = std::move(outcome.slots);
-      count(snapshot.capture, std::move(outcome));
-    }
-  }
-  return places;
-}
-
-/// Facts that need the living process.
-Result<void> read_live_facts(const CaptureContext& context, Snapshot& snapshot) {
+Result<void> take_maps(const CaptureContext& context, Snapshot& snapshot) {
   context.progress("read maps", context.process.shown("maps"));
   auto look = read_maps(context.process, reader_threads(context));
   if (!look) return tl::unexpected(look.error());
@@ -183,15 +185,40 @@ Result<void> read_live_facts(const CaptureContext& context, Snapshot& snapshot) 
     snapshot.capture.notes.push_back("the mappings changed during each of " +
                                      std::to_string(look->reads) + " reads");
   }
+  snapshot.objects = group_objects(snapshot.maps);
+  return {};
+}
+
+/// Facts that need the living process, and of the disk what is found without those of its objects.
+Result<void> read_live_facts(const CaptureContext& context, const ProcDirectory& root,
+                             Snapshot& snapshot, DiskReader& disk) {
+  Result<void> maps;
+  SideLook look;
+  run_together(
+      context, [&] { maps = take_maps(context, snapshot); },
+      [&](const CaptureContext& second) {
+        look = read_memory_facts(second);
+        add_own_facts(snapshot.process);
+        // The held root keeps its own file system only: with the last process of a mount namespace
+        // what is mounted below goes away, and /dev would look empty.
+        add_device_nodes(second, snapshot.process);
+        snapshot.host = read_host(root, second, snapshot.process);
+        read_loader_cache(second, snapshot);
+      });
+  if (!maps) return maps;
+  const std::int32_t version = look.link ? look.link->version : 0;
+  take_side_look(std::move(look), snapshot);
+  const PythonSigns signs = find_python_signs(snapshot.objects);
   ProcessMemory memory(context.process, context.callable_pid(context.options.pid));
-  SlotPlaces places = read_objects(context, memory, snapshot);
-  read_memory_facts(context, memory, snapshot);
-  places.merge(read_listed_objects(context, memory, snapshot));
+  const SlotPlaces places = read_objects(context, memory, snapshot, [&] {
+    disk.know_objects();
+    read_python(context, snapshot, disk, signs);
+    find_installed(context, snapshot, disk);
+  });
+  disk.use_objects();
+  take_libc(snapshot, version);
   context.progress("read slots", context.process.path());
   read_slots(memory, places, snapshot);
-  // The held root keeps its own file system only: with the last process of a mount namespace what
-  // is mounted below goes away, and /dev would look empty.
-  add_device_nodes(context, snapshot.process);
   return {};
 }
 
@@ -212,7 +239,6 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   auto facts = read_process_facts(*process, options.pid);
   if (!facts) return tl::unexpected(facts.error());
   snapshot.process = std::move(*facts);
-  add_own_facts(snapshot.process);
 
   auto files = open_files(*root, *process, snapshot.process);
   if (!files) return tl::unexpected(explained(files.error(), snapshot.process));
@@ -223,8 +249,8 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
     auto supported = check_supported(*process, options.pid);
     if (!supported) return tl::unexpected(supported.error());
   }
-  auto live = read_live_facts(context, snapshot);
-  snapshot.host = read_host(*root, context, snapshot.process);
+  DiskReader disk(context, snapshot);
+  auto live = read_live_facts(context, *root, snapshot, disk);
   auto still_there = check_still_there(*root, snapshot.process);
   if (!still_there) return tl::unexpected(still_there.error());
   if (!live) return tl::unexpected(explained(live.error(), snapshot.process));
@@ -237,12 +263,12 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   auto peers = read_peers(*root, context);
   if (!peers) return tl::unexpected(peers.error());
   snapshot.peers = std::move(*peers);
-  read_loader_cache(context, snapshot);
-  DiskReader disk(context, snapshot);
-  read_python(context, snapshot, disk);
-  find_installed(context, snapshot, disk);
-  read_wanted(context, snapshot, disk);
-  find_owners(context, snapshot, disk);
+  Owners owners;
+  run_together(
+      context, [&] { read_wanted(context, snapshot, disk); },
+      [&](const CaptureContext& second) { owners = find_owners(second, snapshot); });
+  snapshot.owners = std::move(owners);
+  find_more_owners(context, snapshot);
   return snapshot;
 }
 

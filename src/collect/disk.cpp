@@ -10,6 +10,18 @@
 
 namespace cudart_doctor {
 
+Result<std::vector<std::string>> list_directory(const CaptureContext& context,
+                                                const std::string& path, std::string_view filter) {
+  if (context.is_skipped(path)) return fail(ErrorKind::timeout, std::string(kNoAnswer));
+  context.progress("list directory", path);
+  auto found = context.files.find(path);
+  if (!found) return tl::unexpected(found.error());
+  if (!found->info.is_directory()) {
+    return fail(ErrorKind::unsupported, "it is a " + found->info.type_name());
+  }
+  return context.files.list(*found, filter, kMaxNames);
+}
+
 DiskReader::DiskReader(const CaptureContext& context, Snapshot& snapshot)
     : context_(context), snapshot_(snapshot), unmapped_rules_(context.rules) {
   // Stubs and runtimes are small. A driver or compiler of a hundred megabytes that nobody mapped
@@ -21,8 +33,11 @@ DiskReader::DiskReader(const CaptureContext& context, Snapshot& snapshot)
       return plan;
     };
   }
-  for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
-    objects_.emplace(snapshot.objects[i].key, i);
+}
+
+void DiskReader::know_objects() {
+  for (std::size_t i = 0; i < snapshot_.objects.size(); ++i) {
+    objects_.emplace(snapshot_.objects[i].key, i);
   }
 }
 
@@ -31,22 +46,10 @@ const LoadedObject* DiskReader::mapped(const FileKey& key) const {
   return place == objects_.end() ? nullptr : &snapshot_.objects[place->second];
 }
 
-Result<std::vector<std::string>> DiskReader::list(const std::string& path,
-                                                  std::string_view filter) const {
-  if (context_.is_skipped(path)) return fail(ErrorKind::timeout, std::string(kNoAnswer));
-  context_.progress("list directory", path);
-  auto found = context_.files.find(path);
-  if (!found) return tl::unexpected(found.error());
-  if (!found->info.is_directory()) {
-    return fail(ErrorKind::unsupported, "it is a " + found->info.type_name());
-  }
-  return context_.files.list(*found, filter, kMaxNames);
-}
-
 void DiskReader::add_elf(DiskEntry& entry, const FoundPath& found, const std::string& path) {
   if (entry.elf.is_asked()) return;
   // A file that is mapped was read already, unless only its image could be.
-  const LoadedObject* object = mapped(found.info.key);
+  const LoadedObject* object = objects_read_ ? mapped(found.info.key) : nullptr;
   if (object != nullptr && object->elf.is_known() && object->route != ReadRoute::memory) {
     entry.elf = object->elf;
     entry.content = object->content;

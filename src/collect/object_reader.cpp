@@ -114,10 +114,10 @@ Result<OpenedFile> ObjectReader::open_path(const LoadedObject& object, const Map
 ObjectReader::Bytes ObjectReader::open_bytes(const LoadedObject& object, const MapsTable& maps,
                                              const PathCheck& check) {
   Bytes bytes;
-  if (map_files_refused_.empty()) {
+  if (map_files_.refused.empty()) {
     auto file = open_map_file(maps.rows[object.rows.front()], check);
     if (file) {
-      map_files_open_ = true;
+      map_files_.open = true;
       bytes.file = std::move(*file);
       bytes.route = ReadRoute::map_files;
       return bytes;
@@ -128,11 +128,11 @@ ObjectReader::Bytes ObjectReader::open_bytes(const LoadedObject& object, const M
       return bytes;
     }
     // After one that was opened, a refusal is of this file alone.
-    if (file.error().kind == ErrorKind::permission && !map_files_open_) {
-      map_files_refused_ = bytes.note;
+    if (file.error().kind == ErrorKind::permission && !map_files_.open) {
+      map_files_.refused = bytes.note;
     }
   } else {
-    bytes.note = map_files_refused_;
+    bytes.note = map_files_.refused;
   }
   const bool same_inode = check.now && check.now->key.inode == object.key.inode;
   if (check.state != FileState::same && !same_inode) return bytes;

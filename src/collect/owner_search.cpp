@@ -74,9 +74,8 @@ std::string absolute_name(std::string_view directory, std::string_view entry) {
   return out.empty() ? "/" : out;
 }
 
-OwnerSearch::OwnerSearch(const CaptureContext& context, const PythonFacts& python,
-                         const DiskReader& disk)
-    : context_(context), python_(python), disk_(disk) {
+OwnerSearch::OwnerSearch(const CaptureContext& context, const PythonFacts& python)
+    : context_(context), python_(python) {
   const std::string library = "/lib";
   if (context.is_skipped(library)) return;
   context.progress("find the owner", library);
@@ -207,7 +206,7 @@ Result<std::string> OwnerSearch::read(const std::string& path) {
 
 Result<std::vector<std::string>> OwnerSearch::list(const std::string& path,
                                                    std::string_view filter) const {
-  return disk_.list(path, filter);
+  return list_directory(context_, path, filter);
 }
 
 std::map<std::string, Fact<FileOwner>> OwnerSearch::take() const {

@@ -35,7 +35,7 @@ struct OwnerQuery {
 
 class OwnerSearch {
  public:
-  OwnerSearch(const CaptureContext& context, const PythonFacts& python, const DiskReader& disk);
+  OwnerSearch(const CaptureContext& context, const PythonFacts& python);
 
   void add(const std::string& path, OwnerEffort effort);
   [[nodiscard]] bool is_done() const;
@@ -74,7 +74,6 @@ class OwnerSearch {
  private:
   const CaptureContext& context_;
   const PythonFacts& python_;
-  const DiskReader& disk_;
   std::vector<OwnerQuery> queries_;
   std::map<std::string, std::vector<std::size_t>, std::less<>> by_name_;
   std::set<std::string, std::less<>> base_names_;

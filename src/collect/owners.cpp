@@ -3,10 +3,22 @@
 #include "owner_search.hpp"
 
 namespace cudart_doctor {
+namespace {
 
-void find_owners(const CaptureContext& context, Snapshot& snapshot, const DiskReader& disk) {
-  if (!context.rules.wants_owner) return;
-  OwnerSearch search(context, snapshot.python, disk);
+Owners answers(OwnerSearch& search) {
+  // The most specific first: wheels lie inside of conda's prefixes and of a distribution's folders.
+  search_wheels(search);
+  search_conda(search);
+  search_dpkg(search);
+  search_rpm(search);
+  return search.take();
+}
+
+}  // namespace
+
+Owners find_owners(const CaptureContext& context, const Snapshot& snapshot) {
+  if (!context.rules.wants_owner) return {};
+  OwnerSearch search(context, snapshot.python);
   for (const LoadedObject& object : snapshot.objects) {
     if (object.state == FileState::memory) continue;
     if (context.rules.wants_owner(object.elf.get(), object.path())) {
@@ -14,17 +26,31 @@ void find_owners(const CaptureContext& context, Snapshot& snapshot, const DiskRe
     }
   }
   for (const InstalledFile& file : snapshot.installed) search.add(file.path, OwnerEffort::likely);
+  return answers(search);
+}
+
+void find_more_owners(const CaptureContext& context, Snapshot& snapshot) {
+  if (!context.rules.wants_owner) return;
+  std::map<std::string, std::string> files;  // Path and where its links lead.
   for (const auto& [path, entry] : snapshot.disk) {
-    if (entry.kind == DiskKind::file && context.rules.wants_owner(entry.elf.get(), path)) {
-      search.add(path, OwnerEffort::likely);
+    if (entry.kind == DiskKind::file && !snapshot.owners.contains(path) &&
+        context.rules.wants_owner(entry.elf.get(), path)) {
+      files.emplace(path, entry.real_path.empty() ? path : entry.real_path);
     }
   }
-  // The most specific first: wheels lie inside of conda's prefixes and of a distribution's folders.
-  search_wheels(search);
-  search_conda(search);
-  search_dpkg(search);
-  search_rpm(search);
-  snapshot.owners = search.take();
+  // Most are links to files that were found under another name.
+  OwnerSearch search(context, snapshot.python);
+  bool any = false;
+  for (const auto& [path, file] : files) {
+    if (snapshot.owners.contains(file)) continue;
+    search.add(file, OwnerEffort::likely);
+    any = true;
+  }
+  if (any) snapshot.owners.merge(answers(search));
+  for (const auto& [path, file] : files) {
+    const auto found = snapshot.owners.find(file);
+    if (found != snapshot.owners.end()) snapshot.owners.emplace(path, found->second);
+  }
 }
 
 }  // namespace cudart_doctor

@@ -16,8 +16,9 @@ constexpr std::uint64_t kMaxVersionFile = 4096;
 
 class PythonReader {
  public:
-  PythonReader(const CaptureContext& context, Snapshot& snapshot, const DiskReader& disk)
-      : context_(context), snapshot_(snapshot), disk_(disk), sites_(context, disk) {}
+  PythonReader(const CaptureContext& context, Snapshot& snapshot, const DiskReader& disk,
+               const PythonSigns& signs)
+      : context_(context), snapshot_(snapshot), disk_(disk), signs_(signs), sites_(context, disk) {}
 
   void read();
 
@@ -31,7 +32,6 @@ class PythonReader {
   [[nodiscard]] std::string version_of_target() const;
   [[nodiscard]] std::optional<std::string> started_as() const;
   [[nodiscard]] std::optional<std::string> interpreter_of_target() const;
-  [[nodiscard]] std::vector<std::string> mapped_sites() const;
   [[nodiscard]] std::string resolve_shim(const std::string& path);
 
   void choose_own();
@@ -44,6 +44,7 @@ class PythonReader {
   const CaptureContext& context_;
   Snapshot& snapshot_;
   const DiskReader& disk_;
+  const PythonSigns& signs_;
   SiteFinder sites_;
   SiteSearch search_;
   std::vector<std::string> wanted_;  ///< In search order; not all of them need exist.
@@ -53,20 +54,14 @@ class PythonReader {
 bool PythonReader::is_python() const {
   const std::string* executable = snapshot_.process.executable.get();
   if (executable != nullptr && is_python_name(base_name(*executable))) return true;
-  return std::any_of(snapshot_.objects.begin(), snapshot_.objects.end(), [](const auto& object) {
-    return object.executable && base_name(object.path()).starts_with("libpython");
-  });
+  return signs_.library;
 }
 
 std::string PythonReader::version_of_target() const {
   if (const std::string* executable = snapshot_.process.executable.get()) {
     if (auto version = python_version_in(base_name(*executable))) return *version;
   }
-  for (const auto& object : snapshot_.objects) {
-    if (!object.executable || !base_name(object.path()).starts_with("libpython")) continue;
-    if (auto version = python_version_in(base_name(object.path()))) return *version;
-  }
-  return {};
+  return signs_.version;
 }
 
 /// The path by which the interpreter was started: only it leads to a virtual environment, whose
@@ -93,25 +88,6 @@ std::optional<std::string> PythonReader::interpreter_of_target() const {
   const std::string* executable = snapshot_.process.executable.get();
   if (!path || executable == nullptr) return path;
   return sites_.real_path(*path) == *executable ? path : std::nullopt;
-}
-
-/// Site directories that mapped extension modules lie in, the one with most of them first.
-std::vector<std::string> PythonReader::mapped_sites() const {
-  std::vector<std::pair<std::string, std::size_t>> counted;
-  for (const auto& object : snapshot_.objects) {
-    auto site = site_directory_of(object.path());
-    if (!site) continue;
-    auto place = std::find_if(counted.begin(), counted.end(),
-                              [&](const auto& entry) { return entry.first == *site; });
-    if (place == counted.end()) place = counted.insert(counted.end(), {*site, 0});
-    ++place->second;
-  }
-  std::sort(counted.begin(), counted.end(), [](const auto& a, const auto& b) {
-    return a.second != b.second ? a.second > b.second : a.first < b.first;
-  });
-  std::vector<std::string> sites;
-  for (auto& [site, count] : counted) sites.push_back(std::move(site));
-  return sites;
 }
 
 /// pyenv's python3 on PATH is a shell script in a folder "shims" that runs versions/V/bin/python3.
@@ -145,7 +121,7 @@ void PythonReader::choose(SiteSearch search, std::string_view by) {
 
 void PythonReader::choose_own() {
   const std::string version = version_of_target();
-  const auto mapped = mapped_sites();
+  const auto& mapped = signs_.sites;
   const auto interpreter = interpreter_of_target();
   const std::string* executable = snapshot_.process.executable.get();
   if (interpreter) {
@@ -251,8 +227,32 @@ void PythonReader::read() {
 
 }  // namespace
 
-void read_python(const CaptureContext& context, Snapshot& snapshot, const DiskReader& disk) {
-  PythonReader(context, snapshot, disk).read();
+PythonSigns find_python_signs(const std::vector<LoadedObject>& objects) {
+  PythonSigns signs;
+  std::vector<std::pair<std::string, std::size_t>> counted;
+  for (const auto& object : objects) {
+    const std::string_view name = base_name(object.path());
+    if (object.executable && name.starts_with("libpython")) {
+      signs.library = true;
+      if (signs.version.empty()) signs.version = python_version_in(name).value_or("");
+    }
+    auto site = site_directory_of(object.path());
+    if (!site) continue;
+    auto place = std::find_if(counted.begin(), counted.end(),
+                              [&](const auto& entry) { return entry.first == *site; });
+    if (place == counted.end()) place = counted.insert(counted.end(), {*site, 0});
+    ++place->second;
+  }
+  std::sort(counted.begin(), counted.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  for (auto& [site, count] : counted) signs.sites.push_back(std::move(site));
+  return signs;
+}
+
+void read_python(const CaptureContext& context, Snapshot& snapshot, const DiskReader& disk,
+                 const PythonSigns& signs) {
+  PythonReader(context, snapshot, disk, signs).read();
 }
 
 }  // namespace cudart_doctor

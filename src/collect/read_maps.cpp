@@ -1,10 +1,13 @@
 #include "cudart_doctor/collect/read_maps.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <future>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -22,6 +25,14 @@ constexpr std::uint64_t kMapsCap = 1u << 30;
 std::string program_size(const ProcDirectory& process) {
   auto text = process.read_file("statm");
   return text ? text->substr(0, text->find(' ')) : std::string();
+}
+
+/// Else the thread that reads takes a page fault for every 4 KiB that the kernel writes.
+void use_large_pages(std::string& text) {
+  constexpr std::size_t kPage = 4096;
+  std::size_t room = text.capacity();
+  void* begin = text.data();
+  if (std::align(kPage, kPage, begin, room) != nullptr) ::madvise(begin, room, MADV_HUGEPAGE);
 }
 
 /// Parses on a second thread what has been read, as long as the text stays where it is.
@@ -59,6 +70,7 @@ class ParserAhead {
 
   void start(std::string& text) {
     text.reserve(kRoom);
+    use_large_pages(text);
     parser_.expect(kRoom);
     try {
       running_ = std::async(std::launch::async, [this, begin = text.data()] { run(begin); });

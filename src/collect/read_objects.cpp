@@ -1,27 +1,13 @@
 #include "cudart_doctor/collect/read_objects.hpp"
 
-#include <sched.h>
-
 #include <atomic>
-#include <future>
-#include <optional>
-#include <system_error>
 #include <vector>
 
 #include "cudart_doctor/collect/object_reader.hpp"
-#include "cudart_doctor/collect/read_maps.hpp"
+#include "cudart_doctor/collect/together.hpp"
 
 namespace cudart_doctor {
 namespace {
-
-/// Fewer objects are read before a thread has started.
-constexpr std::size_t kWorthHelp = 32;
-
-bool has_two_cpus() {
-  cpu_set_t set;
-  // It fails where there are more CPUs than the set can hold.
-  return ::sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) > 1;
-}
 
 /// The objects that are still to be read, and what came of the others.
 class Queue {
@@ -57,58 +43,26 @@ class Queue {
   std::atomic<std::size_t> next_{0};
 };
 
-/// What the second thread has of its own.
-struct Helper {
-  CaptureContext context;
-  ProcessMemory memory;
-  ObjectReader reader;
-
-  Helper(const CaptureContext& first, const ProcessMemory& first_memory)
-      : context{first.options, first.rules, first.process, first.files,
-                first.options.helper_progress},
-        memory(first.process, first_memory.pid()),
-        reader(context, memory) {}
-
-  void work(Queue& queue) {
-    queue.read_rest(reader);
-    context.rest();
-  }
-};
-
-/// An empty future where the system gives no thread.
-std::future<void> start(Helper& helper, Queue& queue) {
-  try {
-    return std::async(std::launch::async, [&helper, &queue] { helper.work(queue); });
-  } catch (const std::system_error&) {
-    return {};
-  }
-}
-
 }  // namespace
 
-unsigned reader_threads(const CaptureContext& context) {
-  return context.options.helper_progress && has_two_cpus() ? 2 : 1;
-}
-
-SlotPlaces read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot) {
-  snapshot.objects = group_objects(snapshot.maps);
+SlotPlaces read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot,
+                        const std::function<void()>& meanwhile) {
   Queue queue(snapshot);
   ObjectReader reader(context, memory);
   // What the first file tells of map_files holds for both readers.
   while (!reader.knows_route() && queue.read_next(reader)) {
   }
-  std::optional<Helper> helper;
-  std::future<void> helped;
-  if (snapshot.objects.size() >= kWorthHelp && reader_threads(context) > 1) {
-    helper.emplace(context, memory);
-    helper->reader.learn_route(reader);
-    helped = start(*helper, queue);
-  }
-  queue.read_rest(reader);
-  if (helped.valid()) {
-    context.rest();
-    helped.get();
-  }
+  const auto own = [&] {
+    meanwhile();
+    queue.read_rest(reader);
+  };
+  const ObjectReader::Route route = reader.route();
+  run_together(context, own, [&, pid = memory.pid()](const CaptureContext& second) {
+    ProcessMemory second_memory(second.process, pid);
+    ObjectReader second_reader(second, second_memory);
+    second_reader.learn(route);
+    queue.read_rest(second_reader);
+  });
   return queue.count_all();
 }
 

@@ -72,6 +72,19 @@ Result<PathStat> stat_descriptor(int fd, std::string_view what) {
   return result;
 }
 
+const std::string* DirectoryCache::find(const FileKey& directory) const {
+  const std::lock_guard guard(lock_);
+  const auto at = names_.find(directory);
+  return at == names_.end() ? nullptr : &at->second;
+}
+
+void DirectoryCache::keep(const FileKey& directory, std::string names) {
+  const std::lock_guard guard(lock_);
+  if (names.size() > kMostOfOne || names.size() > kMostOfAll - size_) return;
+  const std::size_t size = names.size();
+  if (names_.try_emplace(directory, std::move(names)).second) size_ += size;
+}
+
 Result<TargetFiles> TargetFiles::open(const ProcDirectory& process) {
   UniqueFd root(::openat(process.fd(), "root", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) {
@@ -177,24 +190,40 @@ Result<std::string> TargetFiles::real_path(const FoundPath& found) const {
 
 Result<std::vector<std::string>> TargetFiles::list(const FoundPath& found, std::string_view filter,
                                                    std::size_t cap) const {
+  const auto too_many = [&] {
+    return fail(ErrorKind::limit, "more than " + std::to_string(cap) + " names");
+  };
+  std::vector<std::string> names;
+  if (const std::string* kept = listed_->find(found.info.key)) {
+    for (std::string_view rest = *kept; !rest.empty();) {
+      const std::string_view name = rest.substr(0, rest.find('\0'));
+      rest.remove_prefix(name.size() + 1);
+      if (name.find(filter) == std::string_view::npos) continue;
+      if (names.size() >= cap) return too_many();
+      names.emplace_back(name);
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
   UniqueFd fd(::openat(own_.fd(), own_fd(found.fd.get()).c_str(), kReadFlags | O_DIRECTORY));
   if (!fd.valid()) return tl::unexpected(system_error(errno, "directory", Need::file_access));
   const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
   if (!dir) return tl::unexpected(system_error(errno, "directory", Need::file_access));
   static_cast<void>(fd.release());
-  std::vector<std::string> names;
+  std::string all;
   while (true) {
     errno = 0;
     const dirent* entry = ::readdir(dir.get());
     if (entry == nullptr) break;
     const std::string_view name(entry->d_name);
-    if (name == "." || name == ".." || name.find(filter) == std::string_view::npos) continue;
-    if (names.size() >= cap) {
-      return fail(ErrorKind::limit, "more than " + std::to_string(cap) + " names");
-    }
+    if (name == "." || name == "..") continue;
+    if (all.size() <= DirectoryCache::kMostOfOne) all.append(name).push_back('\0');
+    if (name.find(filter) == std::string_view::npos) continue;
+    if (names.size() >= cap) return too_many();
     names.emplace_back(name);
   }
   if (errno != 0) return tl::unexpected(system_error(errno, "directory", Need::file_access));
+  listed_->keep(found.info.key, std::move(all));
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -104,6 +104,20 @@ class Owners(Case):
                 self.assertEqual([(each.metadata["Name"], each.version) for each in known],
                                  [(owner["package"], owner["version"])])
 
+    def test_a_link_has_the_owner_of_the_file_that_it_leads_to(self):
+        file = self.library("site-packages/pkg/libcudart.so.12")
+        self.write("site-packages/pkg-1.0.dist-info/RECORD", "pkg/libcudart.so.12,,\n")
+        link = self.folder / "links" / file.name
+        link.parent.mkdir()
+        link.symlink_to(file)
+        environment = {**clean_environment(), "LD_LIBRARY_PATH": str(link.parent)}
+        pid = self.victim(f"load({str(file)!r})", env=environment).pid
+        kept = doctor("snapshot", "--pid", pid, "--dir", self.folder / "kept")
+        self.assertEqual(kept.code, 0, kept.message)
+        owners = dict(json.loads((self.folder / "kept" / "snapshot.json").read_text())["owners"])
+        self.assertEqual(owners[str(link)], owners[str(file)])
+        self.assertEqual(owners[str(link)]["known"]["package"], "pkg")
+
     def test_a_distribution_without_a_record_may_be_the_owner(self):
         path = self.library("site-packages/pkg/libcudart.so.12")
         for name in ("pkg-1.0.egg-info", "pkg-1.0.dist-info"):

@@ -1,6 +1,7 @@
 // Names of Python's installation layout.
 #include "cudart_doctor/collect/python_names.hpp"
 
+#include "cudart_doctor/collect/python_env.hpp"
 #include "support/catch.hpp"
 
 using namespace cudart_doctor;
@@ -63,4 +64,30 @@ TEST_CASE("pyvenv.cfg of venv, virtualenv and uv is understood") {
   CHECK(uv.version == "3.12");
   CHECK_FALSE(uv.system_sites);
   CHECK(parse_pyvenv_cfg("\x00\xff=garbage").home.empty());
+}
+
+namespace {
+
+LoadedObject mapped(std::string path) {
+  LoadedObject object;
+  object.paths = {std::move(path)};
+  object.executable = true;
+  return object;
+}
+
+}  // namespace
+
+TEST_CASE("the names of mapped files tell of Python, deleted ones too") {
+  const PythonSigns signs = find_python_signs(
+      {mapped("/a/site-packages/x.so"), mapped("/b/site-packages/y.so"),
+       mapped("/usr/lib/libpython3.11.so.1.0 (deleted)"), mapped("/b/site-packages/z/z.so")});
+  CHECK(signs.library);
+  CHECK(signs.version == "3.11");
+  CHECK(signs.sites == std::vector<std::string>{"/b/site-packages", "/a/site-packages"});
+}
+
+TEST_CASE("a libpython that is only mapped as data is none that runs") {
+  LoadedObject data = mapped("/usr/lib/libpython3.11.so.1.0");
+  data.executable = false;
+  CHECK_FALSE(find_python_signs({data}).library);
 }

@@ -1,6 +1,7 @@
 // From observations to a report with findings and a verdict.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,9 +22,14 @@ struct JudgeOptions {
   std::vector<Allowance> allowances = {};
 };
 
+/// Runs two steps that do not depend on each other, in whatever order or at once.
+using RunBoth = std::function<void(const std::function<void()>&, const std::function<void()>&)>;
+void one_after_the_other(const std::function<void()>& first, const std::function<void()>& second);
+
 /// The first half of make_report: identify, select, choose the headline. Judges nothing; enough to
-/// plan a probe.
-Report identify(Snapshot snapshot, const JudgeOptions& options);
+/// plan a probe. The report does not depend on `run_both`.
+Report identify(Snapshot snapshot, const JudgeOptions& options,
+                const RunBoth& run_both = one_after_the_other);
 
 /// The second half: fills findings and verdict of what identify() gave.
 void judge(Report& report, const JudgeOptions& options);

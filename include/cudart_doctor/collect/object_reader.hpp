@@ -41,13 +41,15 @@ class ObjectReader {
   /// Fills state, route and facts of `object`. Objects that are neither executable nor named like a
   /// CUDA library are left alone.
   ReadOutcome read(LoadedObject& object, const MapsTable& maps);
-  /// Whether it is known if map_files is open to us: the first file that is tried tells.
-  [[nodiscard]] bool knows_route() const { return map_files_open_ || !map_files_refused_.empty(); }
-  /// Takes over what another reader knows of map_files.
-  void learn_route(const ObjectReader& other) {
-    map_files_open_ = other.map_files_open_;
-    map_files_refused_ = other.map_files_refused_;
-  }
+  /// What is known of map_files: the first file that is tried tells.
+  struct Route {
+    bool open = false;    ///< A file was opened there.
+    std::string refused;  ///< Why map_files is closed to us; asked once.
+  };
+  [[nodiscard]] const Route& route() const { return map_files_; }
+  [[nodiscard]] bool knows_route() const { return map_files_.open || !map_files_.refused.empty(); }
+  /// Takes over what another reader knows.
+  void learn(const Route& route) { map_files_ = route; }
 
  private:
   struct Bytes {
@@ -70,8 +72,7 @@ class ObjectReader {
   const CaptureContext& context_;
   ProcessMemory& memory_;
   std::unique_ptr<std::byte[]> head_;  ///< The first bytes of the file that is being read.
-  bool map_files_open_ = false;        ///< A file was opened there.
-  std::string map_files_refused_;      ///< Why map_files is closed to us; asked once.
+  Route map_files_;
 };
 
 }  // namespace cudart_doctor

@@ -2,15 +2,23 @@
 // dpkg and rpm in the target's view.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "cudart_doctor/collect/capture_context.hpp"
-#include "cudart_doctor/collect/disk.hpp"
 #include "cudart_doctor/model/snapshot.hpp"
 
 namespace cudart_doctor {
 
-/// Fills Snapshot::owners for the mapped objects and the files on disk that CaptureRules::
-/// wants_owner names. What a path belongs to now, whatever file is mapped. Needs objects, installed
-/// files and the Python environment to be there already.
-void find_owners(const CaptureContext& context, Snapshot& snapshot, const DiskReader& disk);
+using Owners = std::map<std::string, Fact<FileOwner>>;
+
+/// Whose the mapped objects that CaptureRules::wants_owner names and the installed files are. What
+/// a path belongs to now, whatever file is mapped. Needs objects, installed files and the Python
+/// environment to be there already, and leaves Snapshot::disk alone.
+Owners find_owners(const CaptureContext& context, const Snapshot& snapshot);
+
+/// Adds to Snapshot::owners the other files on disk that CaptureRules::wants_owner names. A link
+/// has the owner of the file that it leads to.
+void find_more_owners(const CaptureContext& context, Snapshot& snapshot);
 
 }  // namespace cudart_doctor

@@ -1,6 +1,8 @@
 // All mapped objects of a process, read by one thread or, where a second one may help, by two
-// (docs/adr/0005).
+// (docs/adr/0005, 0007).
 #pragma once
+
+#include <functional>
 
 #include "cudart_doctor/collect/capture_context.hpp"
 #include "cudart_doctor/collect/slots.hpp"
@@ -9,11 +11,10 @@
 
 namespace cudart_doctor {
 
-/// 2 where a second thread was allowed and there is a CPU for it, else 1.
-unsigned reader_threads(const CaptureContext& context);
-
-/// Groups the mappings of `snapshot` into objects, reads those and counts them. The result does not
-/// depend on which thread read what. Returns where their slots are.
-SlotPlaces read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot);
+/// Reads the objects of `snapshot` and counts them. The result does not depend on which thread read
+/// what. `meanwhile` runs on this thread while a second one reads; it must leave the objects alone
+/// but for their keys and rows. Returns where their slots are.
+SlotPlaces read_objects(const CaptureContext& context, ProcessMemory& memory, Snapshot& snapshot,
+                        const std::function<void()>& meanwhile);
 
 }  // namespace cudart_doctor

@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +47,24 @@ struct OpenedFile {
   PathStat info;
 };
 
+/// The names in directories that were read. Several threads may use one.
+class DirectoryCache {
+ public:
+  /// nullptr where the directory is not kept. Each name ends with a NUL.
+  [[nodiscard]] const std::string* find(const FileKey& directory) const;
+  /// Keeps the names, unless they take more room than is left.
+  void keep(const FileKey& directory, std::string names);
+
+  /// Bytes of one directory's names that are worth keeping, and of all.
+  static constexpr std::size_t kMostOfOne = 1U << 20U;
+  static constexpr std::size_t kMostOfAll = 8U << 20U;
+
+ private:
+  mutable std::mutex lock_;
+  std::map<FileKey, std::string> names_;  ///< Entries stay as they are for good.
+  std::size_t size_ = 0;
+};
+
 class TargetFiles {
  public:
   /// Holds the target's root directory; stays usable after the target's end. Errors: permission,
@@ -62,7 +83,8 @@ class TargetFiles {
   [[nodiscard]] Result<std::string> read_text(const std::string& path, std::uint64_t cap) const;
   /// Path after symbolic links, inside the target's root.
   [[nodiscard]] Result<std::string> real_path(const FoundPath& found) const;
-  /// Names in a found directory that contain `filter`, sorted; `cap` names at most (error limit).
+  /// Names in a found directory that contain `filter`, sorted; `cap` names at most (error limit). A
+  /// directory is read once, unless it is very large: later answers are of that moment.
   [[nodiscard]] Result<std::vector<std::string>> list(const FoundPath& found,
                                                       std::string_view filter,
                                                       std::size_t cap) const;
@@ -74,7 +96,10 @@ class TargetFiles {
  private:
   enum class Method : std::uint8_t { openat2, plain, none };
   TargetFiles(UniqueFd root, std::string prefix, ProcDirectory own)
-      : root_(std::move(root)), prefix_(std::move(prefix)), own_(std::move(own)) {}
+      : root_(std::move(root)),
+        prefix_(std::move(prefix)),
+        own_(std::move(own)),
+        listed_(std::make_unique<DirectoryCache>()) {}
   void choose_method();
 
   UniqueFd root_;
@@ -83,6 +108,7 @@ class TargetFiles {
   Method method_ = Method::openat2;
   bool own_root_ = false;
   std::string note_;
+  std::unique_ptr<DirectoryCache> listed_;
 };
 
 }  // namespace cudart_doctor
