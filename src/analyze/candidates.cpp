@@ -89,11 +89,11 @@ bool is_worth_listing(const Candidate& candidate) {
   return candidate.object.has_value() && !candidate.evidence.empty();
 }
 
-/// The owner by the packages' own records, else what the place suggests.
+/// The owner by the packages' own records; what the place suggests only where they left it open.
 std::string package_of(const Snapshot& snapshot, const Candidate& candidate) {
   if (const FileOwner* owner = find_owner(snapshot, candidate.path)) return package_text(*owner);
-  const bool by_hand = is_unowned(snapshot, candidate.path);
-  if (by_hand && split_site_path(candidate.path, snapshot.python)) return {};
+  const auto answer = snapshot.owners.find(candidate.path);
+  if (answer != snapshot.owners.end() && answer->second.is_known()) return {};
   return guess_owner(candidate.path, snapshot.python, candidate.major);
 }
 

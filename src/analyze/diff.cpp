@@ -134,6 +134,48 @@ std::vector<DigestGroup> groups_of(const std::vector<ReportDigest>& reports) {
   return groups;
 }
 
+bool is_majority(std::size_t members, std::size_t all) { return members * 2 > all; }
+
+constexpr std::size_t kMostHints = 32;  // Tries; each looks at all reports.
+
+/// What differs: variables one by one, the first of which ranks are given each their own; then
+/// areas. The verdict is none: to leave it out hides what is looked for.
+std::vector<IgnoredPart> hint_candidates(const std::vector<DigestPair>& pairs) {
+  std::vector<IgnoredPart> variables;
+  std::vector<IgnoredPart> areas;
+  const auto add = [](std::vector<IgnoredPart>& to, Area area, const std::string& key) {
+    const bool known = std::ranges::any_of(
+        to, [&](const IgnoredPart& part) { return part.area == area && part.key == key; });
+    if (!known && to.size() < kMostHints / 2) to.push_back({area, key});
+  };
+  for (const DigestPair& pair : pairs) {
+    for (const Change& change : pair.changes) {
+      if (change.area == Area::verdict || change.area == Area::findings) continue;
+      if (change.area == Area::environment && change.kind != ChangeKind::not_compared) {
+        add(variables, change.area, change.subject);
+      }
+      add(areas, change.area, "");
+    }
+  }
+  variables.insert(variables.end(), areas.begin(), areas.end());
+  return variables;
+}
+
+/// The first single thing that is in the way of a majority.
+std::optional<MajorityHint> find_hint(const std::vector<ReportDigest>& reports,
+                                      const std::vector<DigestPair>& pairs) {
+  for (const IgnoredPart& part : hint_candidates(pairs)) {
+    std::vector<ReportDigest> rest;
+    rest.reserve(reports.size());
+    for (const ReportDigest& report : reports) rest.push_back(without(report, {part}));
+    const auto groups = groups_of(rest);
+    if (is_majority(groups.front().members.size(), reports.size())) {
+      return MajorityHint{{text_of(part)}, groups.front().members};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string_view name_of(Area area) { return kAreaNames[static_cast<std::size_t>(area)]; }
@@ -145,6 +187,17 @@ std::optional<IgnoredPart> parse_ignored(std::string_view text) {
   const std::string_view key = text.substr(std::min(colon + 1, text.size()));
   if (colon < text.size() && key.empty()) return std::nullopt;
   return IgnoredPart{static_cast<Area>(found - kAreaNames.begin()), std::string(key)};
+}
+
+bool is_in(const ReportDigest& digest, const IgnoredPart& ignored) {
+  // An area is always there, if empty.
+  return ignored.key.empty() || std::ranges::any_of(digest.traits, [&](const Trait& trait) {
+           return concerns(ignored, trait);
+         });
+}
+
+std::string text_of(const IgnoredPart& ignored) {
+  return std::string(name_of(ignored.area)) + (ignored.key.empty() ? "" : ":" + ignored.key);
 }
 
 ReportDigest without(ReportDigest digest, const std::vector<IgnoredPart>& ignored) {
@@ -202,12 +255,13 @@ Comparison compare(std::vector<ReportDigest> reports) {
   Comparison out;
   out.groups = groups_of(reports);
   const std::size_t largest = out.groups.empty() ? 0 : out.groups.front().members.size();
-  if (reports.size() > 2 && largest * 2 > reports.size()) out.majority = 0;
+  if (reports.size() > 2 && is_majority(largest, reports.size())) out.majority = 0;
   for (std::size_t i = 1; i < out.groups.size(); ++i) {
     DigestPair pair{out.groups.front().members.front(), out.groups[i].members.front(), {}};
     pair.changes = differences(reports[pair.first], reports[pair.second]);
     out.pairs.push_back(std::move(pair));
   }
+  if (reports.size() > 2 && !out.majority) out.hint = find_hint(reports, out.pairs);
   out.reports = std::move(reports);
   return out;
 }

@@ -81,8 +81,15 @@ std::vector<Change> between(const Trait& first, const Trait& second) {
   std::vector<Change> out;
   for (const Attribute& before : first.attributes) {
     const Attribute* const after = find_attribute(second, before.name);
-    if (after == nullptr || !(before == *after)) {
+    if (after != nullptr && !(before == *after)) {
       out.push_back(attribute_change(second, &before, after));
+    }
+  }
+  // What one side does not speak of follows from what differs: an absent consumer takes nothing.
+  if (!out.empty()) return out;
+  for (const Attribute& before : first.attributes) {
+    if (find_attribute(second, before.name) == nullptr) {
+      out.push_back(attribute_change(second, &before, nullptr));
     }
   }
   for (const Attribute& after : second.attributes) {

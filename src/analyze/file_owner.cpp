@@ -77,6 +77,14 @@ std::string owner_phrase(const Snapshot& snapshot, const std::string& path) {
   return is_unowned(snapshot, path) ? "no package owns it" : "";
 }
 
+std::string owner_gap(const Snapshot& snapshot, const std::string& path) {
+  const auto found = snapshot.owners.find(path);
+  if (found == snapshot.owners.end()) return "not asked for";
+  const FileOwner* answer = found->second.get();
+  if (answer == nullptr) return "not known: " + found->second.reason();
+  return answer->package.empty() ? "nobody: every package record was read, none lists it" : "";
+}
+
 std::string owner_sentence(const Snapshot& snapshot, const std::string& path) {
   if (const FileOwner* owner = find_owner(snapshot, path)) {
     return "Owner of " + escape_foreign(path) + ": " + package_phrase(*owner);

@@ -4,6 +4,7 @@
 
 #include "cudart_doctor/analyze/policy_families.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "near_words.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -82,6 +83,21 @@ const Policy* find_policy(std::string_view id_or_rule) {
     if (policy.rule == id_or_rule) return &policy;
   }
   return nullptr;
+}
+
+std::vector<std::string> near_policies(std::string_view word) {
+  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kFewestLetters = 3;
+  const std::string wanted = folded(word);
+  std::vector<std::string> out;
+  NearWords near(word);
+  for (const Policy& policy : policies()) {
+    near.offer(policy.id);
+    const bool within = wanted.size() >= kFewestLetters &&
+                        (policy.consumer == wanted || policy.id.find(wanted) != std::string::npos);
+    if (within && out.size() < kMost) out.emplace_back(policy.id);
+  }
+  return out.empty() ? near.take() : out;
 }
 
 std::vector<DiskRequest> wanted_by_policies(const Snapshot& snapshot) {

@@ -73,13 +73,17 @@ Result<std::string> read_piped(const Options& options, const World& world) {
 Result<Comparison> compare_named(const Options& options, const std::string& piped,
                                  Progress& progress) {
   std::vector<ReportDigest> digests;
+  std::vector<IgnoredPart> unused = options.ignored;
   for (const std::string& name : options.compared) {
     progress.set("read a report", name);
     auto digest = digest_of(name, piped);
     if (!digest) return tl::unexpected(unusable(name, digest.error().message));
+    std::erase_if(unused, [&](const IgnoredPart& part) { return is_in(*digest, part); });
     digests.push_back(without(std::move(*digest), options.ignored));
   }
-  return compare(std::move(digests));
+  Comparison out = compare(std::move(digests));
+  for (const IgnoredPart& part : unused) out.unused.push_back(text_of(part));
+  return out;
 }
 
 }  // namespace cudart_doctor

@@ -40,8 +40,9 @@ std::string check_no_look(const CLI::App& app, const Options& options) {
 /// Empty where `app` was given nothing that looks at a process or probes: a comparison does
 /// neither.
 std::string check_diff(const CLI::App& app, const Options& options) {
-  constexpr std::array<std::string_view, 7> kAllowed = {
-      "--format", "--json", "--output", "--color", "--verbose", "--timeout", "--log-level"};
+  constexpr std::array<std::string_view, 8> kAllowed = {"--format",    "--json",      "--output",
+                                                        "--color",     "--verbose",   "--timeout",
+                                                        "--log-level", "--exit-style"};
   for (const CLI::Option* option : app.get_options()) {
     const bool allowed =
         std::find(kAllowed.begin(), kAllowed.end(), option->get_name()) != kAllowed.end();

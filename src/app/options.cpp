@@ -5,18 +5,24 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <span>
 #include <sstream>
 #include <string_view>
 
 #include "cudart_doctor/analyze/policy.hpp"
+#include "cudart_doctor/analyze/profile.hpp"
 #include "cudart_doctor/app/formats.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/render/render.hpp"
+#include "help_format.hpp"
 #include "option_checks.hpp"
 
 namespace cudart_doctor {
 namespace {
+
+constexpr const char* kSubcommandFooter = R"(The options of cudart-doctor may stand here too where they mean something;
+`cudart-doctor --help` lists them, and the exit codes.)";
 
 constexpr const char* kFooter = R"(
 Exit codes, by --exit-style              default  nagios  npd  always-zero
@@ -31,7 +37,7 @@ Exit codes, by --exit-style              default  nagios  npd  always-zero
   `snapshot` ends as with nothing found once the folder is written.
   `explain -` could not decide where no symptom was recognised.
   --help and --version exit with 0 in every style.
-  `diff`: 0 nothing differs, 1 something does.
+  `diff`: as with nothing found where nothing differs, else as with something.
 
 Examples:
   cudart-doctor                         what a program started here would get
@@ -50,13 +56,22 @@ probe runs in processes of its own, with the rights of the one inspected.)";
 
 /// Checks a policy id against the table, so that a slip is a usage error and not a silent default.
 std::string check_policy(const std::string& id) {
-  return find_policy(id) != nullptr
-             ? std::string()
-             : "unknown policy '" + id + "'; `cudart-doctor policies` lists them";
+  if (find_policy(id) != nullptr) return {};
+  if (id.starts_with(kProfilePrefix)) {
+    return "'" + id + "' is a profile, which follows a rule: name that rule";
+  }
+  const auto near = near_policies(id);
+  return "unknown policy '" + id + "'; " +
+         (near.empty() ? "`cudart-doctor policies` lists them" : "near: " + join(near, ", "));
+}
+
+/// A profile's id is compared once the files of --profile are read.
+std::string check_policy_or_profile(const std::string& id) {
+  return id.starts_with(kProfilePrefix) ? std::string() : check_policy(id);
 }
 
 std::string check_explained(const std::string& id) {
-  return id.empty() || id == kEveryRule ? std::string() : check_policy(id);
+  return id.empty() || id == kEveryRule ? std::string() : check_policy_or_profile(id);
 }
 
 struct NamedValue {
@@ -259,7 +274,8 @@ void add_running(CLI::App& app, Options& options) {
 /// Reports, and what of them is not to be compared.
 void add_diff(CLI::App& diff, Options& options) {
   constexpr int kMostReports = 64;
-  diff.add_option("reports", options.compared, "JSON reports, snapshots' folders; - is stdin")
+  diff.add_option("reports", options.compared,
+                  "2 to 64 JSON reports or snapshots' folders; - is stdin")
       ->required()
       ->expected(2, kMostReports)
       ->type_name("A B...");
@@ -289,7 +305,8 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
   CLI::App app{"Which CUDA runtime would this process use, who picks it, and does it work?",
                "cudart-doctor"};
   app.set_version_flag("--version", "cudart-doctor " CUDART_DOCTOR_VERSION);
-  app.footer(kFooter);
+  app.formatter(std::make_shared<HelpFormat>());
+  app.footer(kSubcommandFooter);  // Subcommands take it over as they are added.
   app.fallthrough();
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   add_target(app, options);
@@ -304,7 +321,7 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
       ->type_name("DIR");
   auto* policies = app.add_subcommand("policies", "List the selection rules that are known");
   policies->add_option("policy", options.listed, "Only this one")
-      ->check(CLI::Validator(check_policy, ""))
+      ->check(CLI::Validator(check_policy_or_profile, ""))
       ->type_name("ID");
   auto* explain = app.add_subcommand("explain", "Explain a finding, a code, or a log on stdin");
   explain
@@ -315,6 +332,7 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
   auto* diff = app.add_subcommand("diff", "What changed between reports, which one is odd");
   add_diff(*diff, options);
   app.require_subcommand(0, 1);
+  app.footer(kFooter);
 
   try {
     app.parse(argc, argv);

@@ -3,63 +3,60 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace cudart_doctor {
 namespace {
 
-constexpr std::size_t kWidth = 80;
+/// Lines of a width; our own ASCII text only.
+class Page {
+ public:
+  explicit Page(std::size_t columns) : columns_(columns) {}
 
-/// `text` in lines of at most 80 columns, each after `indent` blanks. Our own ASCII text only.
-std::string wrapped(std::string_view text, std::size_t indent) {
-  std::string out;
-  while (!text.empty()) {
-    std::size_t size = std::min(text.size(), kWidth - indent);
-    if (size < text.size()) {
-      const std::size_t blank = text.rfind(' ', size);
-      if (blank != std::string_view::npos && blank > 0) size = blank;
+  /// `text` behind `indent` blanks in each line.
+  void add(std::string_view text, std::size_t indent) {
+    const std::size_t width = columns_ - indent;
+    while (!text.empty()) {
+      std::size_t size = std::min(text.size(), width);
+      if (size < text.size()) {
+        const std::size_t blank = text.rfind(' ', size);
+        if (blank != std::string_view::npos && blank > 0) size = blank;
+      }
+      out_.append(indent, ' ').append(text.substr(0, size)).append("\n");
+      text.remove_prefix(size);
+      if (!text.empty() && text.front() == ' ') text.remove_prefix(1);
     }
-    out.append(indent, ' ').append(text.substr(0, size)).append("\n");
-    text.remove_prefix(size);
-    if (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   }
-  return out;
-}
 
-std::string binds(const auto& names) {
-  std::string out = "binds:";
-  for (const auto& name : names) out.append(" ").append(name);
-  return wrapped(out, 2);
-}
-
-std::string as_text(const Policy& policy) {
-  std::string out;
-  out.append(policy.id).append("  ").append(policy.title).append("\n");
-  out += wrapped(policy.summary, 2);
-  out += wrapped("vintage: " + std::string(policy.vintage), 2);
-  out += wrapped("source: " + std::string(policy.source), 2);
-  if (!policy.bound_names.empty()) out += binds(policy.bound_names);
-  return out + "\n";
-}
-
-std::string as_text(const Profile& profile) {
-  std::string out = std::string(kProfilePrefix) + profile.id + "  " + profile.title + "\n";
-  out +=
-      wrapped("follows: " + (profile.policy.empty() ? "the headline's rule" : profile.policy), 2);
-  return out + binds(profile.names) + "\n";
-}
-
-std::string as_text(const PolicyList& list) {
-  std::string out;
-  for (const Policy& policy : list.rows) out += as_text(policy);
-  for (const Profile& profile : list.profiles) out += as_text(profile);
-  if (list.others.empty()) return out;
-  out += "Known, and no row:\n";
-  for (const NotModelled& each : list.others) {
-    out.append(each.id).append("  ").append(each.consumer).append("\n");
-    out += wrapped(each.what, 2);
+  void add_names(const auto& names) {
+    std::string all = "binds:";
+    for (const auto& name : names) all.append(" ").append(name);
+    add(all, kIndent);
   }
-  return out;
-}
+
+  void add(const Policy& policy) {
+    add(std::string(policy.id).append("  ").append(policy.title), 0);
+    add(policy.summary, kIndent);
+    add("vintage: " + std::string(policy.vintage), kIndent);
+    add("source: " + std::string(policy.source), kIndent);
+    if (!policy.bound_names.empty()) add_names(policy.bound_names);
+    out_ += "\n";
+  }
+
+  void add(const Profile& profile) {
+    add(std::string(kProfilePrefix) + profile.id + "  " + profile.title, 0);
+    add("follows: " + (profile.policy.empty() ? "the headline's rule" : profile.policy), kIndent);
+    add_names(profile.names);
+    out_ += "\n";
+  }
+
+  std::string take() { return std::move(out_); }
+
+ private:
+  static constexpr std::size_t kIndent = 2;
+  std::size_t columns_;
+  std::string out_;
+};
 
 nlohmann::ordered_json as_json(const Policy& policy) {
   nlohmann::ordered_json row;
@@ -77,7 +74,22 @@ nlohmann::ordered_json as_json(const Policy& policy) {
   return row;
 }
 
-std::string as_json(const PolicyList& list) {
+}  // namespace
+
+std::string render_policies_text(const PolicyList& list, std::size_t columns) {
+  Page page(columns);
+  for (const Policy& policy : list.rows) page.add(policy);
+  for (const Profile& profile : list.profiles) page.add(profile);
+  if (list.others.empty()) return page.take();
+  page.add("Known, and no row:", 0);
+  for (const NotModelled& each : list.others) {
+    page.add(std::string(each.id).append("  ").append(each.consumer), 0);
+    page.add(each.what, 2);
+  }
+  return page.take();
+}
+
+std::string render_policies_json(const PolicyList& list) {
   nlohmann::ordered_json document;
   document["schema_version"] = 1;
   document["policies"] = nlohmann::ordered_json::array();
@@ -98,12 +110,6 @@ std::string as_json(const PolicyList& list) {
         {{"id", each.id}, {"consumer", each.consumer}, {"what", each.what}});
   }
   return document.dump(2) + "\n";
-}
-
-}  // namespace
-
-std::string render_policies(const PolicyList& list, Format format) {
-  return format == Format::json ? as_json(list) : as_text(list);
 }
 
 }  // namespace cudart_doctor

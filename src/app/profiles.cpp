@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <set>
@@ -52,6 +53,19 @@ Result<std::vector<Profile>> read_profiles(const std::vector<std::string>& files
     profiles.push_back(std::move(*profile));
   }
   return profiles;
+}
+
+const Profile* find_profile(const std::vector<Profile>& profiles, std::string_view row) {
+  const auto found = std::ranges::find_if(profiles, [row](const Profile& profile) {
+    return std::string(kProfilePrefix) + profile.id == row;
+  });
+  return found == profiles.end() ? nullptr : &*found;
+}
+
+Error unknown_profile(std::string_view asker, std::string_view row) {
+  return {ErrorKind::usage,
+          std::string(asker) + ": no file of --profile has the id of '" + escape_foreign(row) + "'",
+          0};
 }
 
 }  // namespace cudart_doctor

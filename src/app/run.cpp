@@ -84,6 +84,10 @@ Result<JudgeOptions> judging(const Options& options) {
                        .profiles = std::move(*profiles),
                        .exit_style = options.exit_style,
                        .allowances = options.allow};
+  const std::string& rule = options.explain_selection;
+  if (rule.starts_with(kProfilePrefix) && find_profile(judging.profiles, rule) == nullptr) {
+    return tl::unexpected(unknown_profile("--explain-selection", rule));
+  }
   auto more = read_allow_files(options.allow_files);
   if (!more) return tl::unexpected(more.error());
   judging.allowances.insert(judging.allowances.end(), std::make_move_iterator(more->begin()),
@@ -325,7 +329,7 @@ WorkResult explain(const Options& options, const World& world) {
 WorkResult compared(const Options& options, const World& world, const Comparison& comparison) {
   WorkResult result;
   result.code =
-      exit_code_of(comparison.equal() ? RunEnd::ok : RunEnd::findings, ExitStyle::standard);
+      exit_code_of(comparison.equal() ? RunEnd::ok : RunEnd::findings, options.exit_style);
   result.output = options.format == Format::json
                       ? render_diff_json(comparison, result.code)
                       : render_diff_text(comparison, text_options(options, world));
@@ -349,18 +353,26 @@ WorkResult output_only(std::string output) {
   return result;
 }
 
-WorkResult listed(const Options& options) {
+WorkResult listed(const Options& options, const World& world) {
   const auto profiles = read_profiles(options.profiles);
   if (!profiles) return failed(options, profiles.error());
   PolicyList list{policies(), *profiles, not_modelled()};
-  if (!options.listed.empty()) list = {{find_policy(options.listed), 1}, *profiles, {}};
-  return output_only(render_policies(list, options.format));
+  if (options.listed.starts_with(kProfilePrefix)) {
+    const Profile* const profile = find_profile(*profiles, options.listed);
+    if (profile == nullptr) return failed(options, unknown_profile("policies", options.listed));
+    list = {{}, {profile, 1}, {}};
+  } else if (!options.listed.empty()) {
+    list = {{find_policy(options.listed), 1}, *profiles, {}};
+  }
+  return output_only(options.format == Format::json
+                         ? render_policies_json(list)
+                         : render_policies_text(list, text_options(options, world).columns));
 }
 
 WorkResult result_of(const Options& options, const World& world) {
   switch (options.command) {
     case Command::json_schema: return output_only(std::string(json_schema()));
-    case Command::policies: return listed(options);
+    case Command::policies: return listed(options, world);
     case Command::explain: return explain(options, world);
     case Command::diff: return diff(options, world);
     case Command::snapshot:

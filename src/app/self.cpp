@@ -23,6 +23,12 @@ std::vector<std::string> installed_runtimes(const Snapshot& snapshot) {
   return out;
 }
 
+bool has_runtime(const Snapshot& snapshot) {
+  return std::ranges::any_of(find_candidates(snapshot), [](const Candidate& candidate) {
+    return candidate.loaded && candidate.kind == RuntimeKind::genuine;
+  });
+}
+
 Result<Snapshot> capture_child(const SelfChild& child, CaptureOptions options,
                                const CaptureRules& rules) {
   options.pid = child.pid();
@@ -66,6 +72,17 @@ Result<Snapshot> capture_self(const SelfRequest& request, const CaptureOptions& 
   for (const SelfLoad& load : child->loads()) {
     notes.push_back("opened as asked: " + escape_foreign(load.name));
   }
+  if (!request.load.empty()) {
+    auto loaded = capture_child(*child, options, rules);
+    if (!loaded) return loaded;
+    if (has_runtime(*loaded)) {
+      // A second one would be ours: its findings would speak of nothing that anybody runs.
+      notes.emplace_back("a runtime came with it; the loader was asked for no other");
+      loaded->self_notes = std::move(notes);
+      return loaded;
+    }
+  }
+  if (const auto opened = child->open_runtime(); !opened) return tl::unexpected(opened.error());
   auto snapshot = capture_child(*child, options, rules);
   if (!snapshot) return snapshot;
   if (!child->runtime().empty()) {

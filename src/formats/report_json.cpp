@@ -135,6 +135,7 @@ ReportDigest read_digest(ReportReader& reader, const Json& report) {
   out.generated_at = reader.text_or_null(report, "generated_at").value_or("");
   out.title = title_of(reader, report);
   out.sentence = reader.text(reader.object(report, "headline"), "sentence");
+  out.policy = reader.text_or_null(reader.object(report, "headline"), "policy").value_or("");
   const Json& verdict = reader.object(report, "verdict");
   out.worst = reader.text_or_null(verdict, "worst").value_or("");
   out.undecided = reader.text_or_null(verdict, "undecided").has_value();

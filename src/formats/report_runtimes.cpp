@@ -33,11 +33,19 @@ std::string place_of(ReportReader& reader, const Json& runtime) {
   return reader.flag(runtime, "mapped") ? "mapped as data" : "on disk only";
 }
 
+/// ", REPLACED": what a runtime's name must not be read without.
+std::string state_title(ReportReader& reader, const Json& runtime) {
+  const std::string state = reader.text_or_null(runtime, "state").value_or("");
+  if (state == "deleted") return ", DELETED";
+  return state == "replaced" ? ", REPLACED" : "";
+}
+
 Trait runtime_trait(ReportReader& reader, const Json& runtime, const std::string& identity) {
   const std::string path = reader.text(runtime, "path");
   Trait out{Area::runtimes, {identity + "\n" + path, identity, path}, {}, {}};
   const std::string place = place_of(reader, runtime);
-  out.title = runtime_title(reader, runtime) + (place == "loaded" ? "" : ", " + place);
+  out.title = runtime_title(reader, runtime) + (place == "loaded" ? "" : ", " + place) +
+              state_title(reader, runtime);
   out.attributes = {{"path", path, true}, {"place", place, true}};
   out.attributes.push_back(reader.attribute(runtime, "kind", "kind", ""));
   out.attributes.push_back(reader.attribute(runtime, "version", "version", kNone));
@@ -56,6 +64,22 @@ std::map<std::string, std::string> paths_by_ref(ReportReader& reader, const Json
     out.emplace(reader.text(runtime, "ref"), reader.text(runtime, "path"));
   }
   return out;
+}
+
+/// The path of what the rule takes, where it is known; a loader's rule is asked for a bare name.
+Attribute taken_attribute(ReportReader& reader, const Json& row,
+                          const std::map<std::string, std::string>& paths) {
+  Attribute taken = reader.attribute(row, "chosen", "takes", kNone);
+  const auto ref = reader.text_or_null(row, "runtime");
+  const auto on_disk = reader.text_or_null(row, "disk_path");
+  if (ref && paths.contains(*ref)) {
+    taken.value = paths.at(*ref);
+  } else if (on_disk) {
+    taken.value = *on_disk;
+  } else if (reader.text(row, "outcome") == "not_found") {
+    taken.value = kNone;
+  }
+  return taken;
 }
 
 }  // namespace
@@ -84,10 +108,7 @@ std::vector<Trait> selection_traits(ReportReader& reader, const Json& report) {
     trait.attributes = {{"presence", presence, true}};
     // What a consumer would take that is not there follows from the rest and concerns nobody.
     if (presence != "absent") {
-      Attribute taken = reader.attribute(row, "chosen", "takes", kNone);
-      const auto ref = reader.text_or_null(row, "runtime");
-      if (ref && paths.contains(*ref)) taken.value = paths.at(*ref);
-      trait.attributes.push_back(std::move(taken));
+      trait.attributes.push_back(taken_attribute(reader, row, paths));
       trait.attributes.push_back(reader.attribute(row, "outcome", "outcome", ""));
       trait.attributes.push_back(reader.attribute(row, "result", "result", ""));
       trait.attributes.push_back(reader.attribute(row, "error_text", "error", kNone));

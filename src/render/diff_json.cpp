@@ -65,6 +65,14 @@ Json group_json(const DigestGroup& group) {
   return out;
 }
 
+Json hint_json(const MajorityHint& hint) {
+  Json out;
+  out["ignore"] = json_sentence_list(hint.ignored);
+  out["reports"] = Json::array();
+  for (const std::size_t member : hint.members) out["reports"].push_back(digest_label(member));
+  return out;
+}
+
 Json pair_json(const DigestPair& pair) {
   Json out;
   out["from"] = digest_label(pair.first);
@@ -90,6 +98,8 @@ std::string render_diff_json(const Comparison& comparison, int exit_code) {
   out["majority"] = comparison.majority ? Json(*comparison.majority) : Json(nullptr);
   out["differences"] = Json::array();
   for (const DigestPair& pair : comparison.pairs) out["differences"].push_back(pair_json(pair));
+  out["hint"] = comparison.hint ? hint_json(*comparison.hint) : Json(nullptr);
+  out["ignored_nothing"] = json_sentence_list(comparison.unused);
   out["exit_code"] = exit_code;
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

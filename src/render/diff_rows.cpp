@@ -6,6 +6,7 @@
 
 #include "cudart_doctor/analyze/diff.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "render/diff_words.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -32,11 +33,6 @@ constexpr std::array<AreaWords, 10> kWords = {{{"VERDICT", "verdict"},
 
 const AreaWords& words_of(Area area) { return kWords[static_cast<std::size_t>(area)]; }
 
-std::string side_text(const std::optional<Attribute>& side) {
-  if (!side) return "none";
-  return side->known ? printable(side->value) : "not known (" + printable(side->value) + ")";
-}
-
 /// All that changed of one subject, and how many others changed alike.
 struct Row {
   ChangeKind kind = ChangeKind::changed;
@@ -45,30 +41,18 @@ struct Row {
   std::size_t alike = 0;
 };
 
-std::string what_changed(const Change& change) {
-  switch (change.kind) {
-    case ChangeKind::added: return side_text(change.after);
-    case ChangeKind::removed: return side_text(change.before);
-    case ChangeKind::changed:
-      return printable(change.attribute) + " " + side_text(change.before) + " -> " +
-             side_text(change.after);
-    case ChangeKind::not_compared:
-      return side_text(change.before) + " -> " + side_text(change.after);
-  }
-  return {};
-}
-
 /// One row for each subject; rules that changed in the same way share one.
 std::vector<Row> rows_of(const std::vector<const Change*>& changes) {
   std::vector<Row> rows;
   for (std::size_t i = 0; i < changes.size();) {
     const Change& first = *changes[i];
-    Row row{first.kind, printable(first.subject), what_changed(first)};
+    std::vector<const Change*> of_one{&first};
     for (++i; i < changes.size() && changes[i]->kind == ChangeKind::changed &&
               first.kind == ChangeKind::changed && changes[i]->subject == first.subject;
          ++i) {
-      row.what += "; " + what_changed(*changes[i]);
+      of_one.push_back(changes[i]);
     }
+    Row row{first.kind, printable(first.subject), words_of_changes(of_one)};
     const auto same = std::find_if(rows.begin(), rows.end(), [&](const Row& other) {
       return first.area == Area::selections && other.kind == row.kind && other.what == row.what;
     });

@@ -86,6 +86,9 @@ void write_notes(TextWriter& writer, const Comparison& comparison) {
                                   " not known (" + printable(gap.reason) + ")");
     }
   }
+  for (const std::string& part : comparison.unused) {
+    writer.labelled("NOTE", "--ignore " + printable(part) + ": in none of the reports");
+  }
   if (versions_differ) {
     writer.labelled("NOTE",
                     "the reports are of different versions of this program, whose rules differ; "
@@ -115,6 +118,30 @@ std::string pair_line(const Comparison& comparison, const DigestPair& pair) {
          "; different: " + summary_of(pair.changes);
 }
 
+const std::string* taken_by(const ReportDigest& digest, const std::string& policy) {
+  for (const Trait& trait : digest.traits) {
+    if (trait.area != Area::selections || trait.keys[1] != policy) continue;
+    for (const Attribute& each : trait.attributes) {
+      if (each.name == "takes" && each.known) return &each.value;
+    }
+  }
+  return nullptr;
+}
+
+/// The one change that decides: what the rule takes that both headlines speak of.
+void write_headline_rule(TextWriter& writer, const Comparison& comparison, const DigestPair& pair) {
+  const ReportDigest& first = comparison.reports[pair.first];
+  const ReportDigest& second = comparison.reports[pair.second];
+  if (first.policy.empty() || first.policy != second.policy) return;
+  const std::string* const before = taken_by(first, first.policy);
+  const std::string* const after = taken_by(second, first.policy);
+  if (before == nullptr || after == nullptr || *before == *after) return;
+  writer.labelled("TAKES",
+                  "the headline's rule, " + printable(first.policy) + ": " + printable(*before) +
+                      " -> " + printable(*after),
+                  3);
+}
+
 void write_two(TextWriter& writer, const Comparison& comparison) {
   const DigestPair& pair = comparison.pairs.front();
   writer.entry({.before = "B differs from A: ", .hang = kTextColumn}, pair_line(comparison, pair));
@@ -122,10 +149,22 @@ void write_two(TextWriter& writer, const Comparison& comparison) {
     write_identity(writer, comparison, index);
     write_headline(writer, comparison.reports[index]);
   }
+  write_headline_rule(writer, comparison, pair);
   write_changes(writer, pair.changes);
 }
 
 std::string verb(std::size_t count) { return count == 1 ? " differs" : " differ"; }
+
+void write_hint(TextWriter& writer, const Comparison& comparison) {
+  if (!comparison.hint) return;
+  const MajorityHint& hint = *comparison.hint;
+  const bool all = hint.members.size() == comparison.reports.size();
+  const std::string what = printable(join(hint.ignored, ", "));
+  std::string options;
+  for (const std::string& each : hint.ignored) options += " --ignore " + printable(each);
+  writer.labelled("HINT", "only " + what + " separates " +
+                              (all ? "them" : labels_of(hint.members)) + ":" + options);
+}
 
 void write_many_head(TextWriter& writer, const Comparison& comparison) {
   const std::size_t all = comparison.reports.size();
@@ -133,6 +172,7 @@ void write_many_head(TextWriter& writer, const Comparison& comparison) {
   if (!comparison.majority) {
     writer.line(std::to_string(all) + " reports, " + std::to_string(comparison.groups.size()) +
                 " different ones, no majority");
+    write_hint(writer, comparison);
     return;
   }
   std::vector<std::size_t> odd;

@@ -59,6 +59,9 @@ std::string render_github(const Report& report) {
     out += command({level_of(finding, report.verdict.fail_on),
                     printable(finding.id) + " " + printable(finding.slug), finding_lines(finding)});
   }
+  for (const std::string& ended : report.allowances.ended) {
+    out += command({"notice", "cudart-doctor: an allowance has ended", printable(ended)});
+  }
   return out;
 }
 

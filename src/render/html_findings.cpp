@@ -52,12 +52,14 @@ void write_finding(HtmlWriter& page, const Finding& finding) {
 
 void html_answer(HtmlWriter& page, const Report& report) {
   const auto& loaded = report.snapshot.self_notes;
-  if (!leads_with_finding(report) && loaded.empty()) return;
+  const auto& ended = report.allowances.ended;
+  if (!leads_with_finding(report) && loaded.empty() && ended.empty()) return;
   page.begin_section("answer", "What it means");
   if (leads_with_finding(report)) write_facts(page, report.findings.front());
-  if (!loaded.empty()) {
+  if (!loaded.empty() || !ended.empty()) {
     page.raw("<dl>");
-    page.fact("Loaded for this look", sentences("ul", loaded));
+    if (!ended.empty()) page.fact("Allowance ended", sentences("ul", ended));
+    if (!loaded.empty()) page.fact("Loaded for this look", sentences("ul", loaded));
     page.raw("</dl>");
   }
   if (leads_with_finding(report) && report.findings.size() > 1) {

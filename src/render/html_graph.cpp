@@ -11,15 +11,16 @@
 namespace cudart_doctor {
 namespace {
 
-// Units of the drawing; the page shows them at about 1 to 1.3 pixels.
+// Units of the drawing; the page shows them at 0.9 (a phone of 360 pixels) to 1.3 pixels. No letter
+// is below 13.5, so that none is below 12 pixels.
 constexpr int kWidth = 360;
 constexpr int kEdge = 12;
 constexpr int kCaption = 30;
 constexpr int kLine = 22;
-constexpr int kSecondLine = 15;
+constexpr int kSecondLine = 17;
 constexpr int kBoxGap = 8;
-constexpr double kLetter = 7.9;  // Widest monospace digit at 13 units, and that of the second line.
-constexpr double kSmallLetter = 6.7;
+constexpr double kLetter = 8.5;  // Widest monospace digit at 14 units, and that of the second line.
+constexpr double kSmallLetter = 8.2;
 
 std::string number(int value) { return std::to_string(value); }
 
@@ -137,7 +138,15 @@ void Drawing::draw_texts(const GraphRow& row, int top) {
   }
   if (row.detail.empty()) return;
   const auto small = static_cast<std::size_t>(room / kSmallLetter);
-  body_ += text(text_x_, y + kSecondLine, "small", cut_end(row.detail, small));
+  if (row.state.empty()) {
+    body_ += text(text_x_, y + kSecondLine, "small", cut_end(row.detail, small));
+    return;
+  }
+  const std::string rest =
+      cut_end(row.detail, small > row.state.size() + 2 ? small - row.state.size() - 2 : 0);
+  body_ += "<text x=\"" + number(text_x_) + "\" y=\"" + number(y + kSecondLine) +
+           "\" class=\"small\"><tspan class=\"state\">" + html_escaped(row.state) + "</tspan>" +
+           html_escaped(rest.empty() ? rest : ", " + rest) + "</text>\n";
 }
 
 void Drawing::draw_runtime(const GraphRow& row, int top) {

@@ -30,6 +30,7 @@ struct GraphRow {
   enum class Kind : std::uint8_t { caption, object, runtime, consumer, note } kind = Kind::note;
   std::string label{};   ///< Printable, as all texts here.
   std::string detail{};  ///< A second line; may be empty.
+  std::string state{};   ///< "DELETED", "REPLACED": stands before the second line; may be empty.
   Mark mark{};           ///< "SHIM", "FAIL"
   std::vector<Tie> ties{};
   std::size_t lane = 0;  ///< Of a runtime.

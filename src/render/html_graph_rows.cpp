@@ -13,6 +13,13 @@ namespace {
 
 constexpr std::size_t kMaxSentences = 60;
 
+/// What must not be missed of a runtime's file.
+std::string state_of(const LoadedObject* object) {
+  if (object == nullptr) return {};
+  if (object->state == FileState::deleted) return "DELETED";
+  return object->state == FileState::replaced ? "REPLACED" : "";
+}
+
 class GraphBuilder {
  public:
   explicit GraphBuilder(const Report& report)
@@ -135,14 +142,16 @@ void GraphBuilder::add_runtimes() {
     std::string detail = object != nullptr ? "at " + hex(object->lowest) : "not mapped";
     if (!candidate.version.empty()) detail = printable(candidate.version) + ", " + detail;
     if (!candidate.label.empty()) detail = printable(candidate.label) + ", " + detail;
+    const std::string state = state_of(object);
     const std::string name = escape_foreign(base_name(candidate.path));
     graph_.rows.push_back({.kind = GraphRow::Kind::runtime,
                            .label = name,
                            .detail = detail,
+                           .state = state,
                            .mark = graph_.lanes[lane].mark,
                            .lane = lane});
     say(graph_.lanes[lane].ref + " is " + name + ", " + std::string(graph_.lanes[lane].mark.word) +
-        ", " + detail + ".");
+        ", " + (state.empty() ? state : state + ", ") + detail + ".");
   }
   add_rest(lanes_left_out_, "more runtime");
 }

@@ -36,8 +36,8 @@ header p { margin: 0; }
 header a { color: inherit; }
 .word { font: 700 1rem/1.2 var(--mono); letter-spacing: .06em; }
 h1 {
-  margin: .5rem 0 .75rem; color: var(--ink); max-width: 44rem;
-  font-size: clamp(1.3rem, 1rem + 1.6vw, 1.9rem); line-height: 1.25; text-wrap: balance;
+  margin: .5rem 0 .75rem; color: var(--ink);
+  font-size: clamp(1.3rem, 1rem + 1.6vw, 1.9rem); line-height: 1.25; text-wrap: pretty;
 }
 .who { font: .85rem/1.5 var(--mono); color: var(--ink); }
 .who code { font-size: 1em; }
@@ -75,7 +75,8 @@ table { table-layout: fixed; }
 .files th:first-child { width: 2.2rem; }
 .files thead th:nth-child(2) { width: 3.8rem; }
 .takes th:first-child { width: 36%; }
-.takes thead th:nth-child(2) { width: 3.7rem; }
+.takes thead th:nth-child(2) { width: 4.4rem; }
+.takes td:nth-child(2) { white-space: nowrap; }
 .stages th:first-child, .shares th:first-child { width: 33%; }
 .stages thead th:nth-child(2) { width: 4.5rem; }
 .shares thead th:nth-child(2) { width: 5.6rem; }
@@ -95,11 +96,12 @@ figure { margin: 0; }
 .legend li { display: flex; gap: .6rem; align-items: center; }
 .legend svg { flex: none; width: 2rem; }
 svg { display: block; width: 100%; max-width: 29rem; height: auto; color: var(--ink); }
-svg text { fill: currentColor; font: 13px var(--mono); }
-svg .caption { font: 600 12px system-ui, sans-serif; color: var(--soft); }
-svg .small { font-size: 11px; color: var(--soft); }
+svg text { fill: currentColor; font: 14px var(--mono); }
+svg .caption { font: 600 13.5px system-ui, sans-serif; color: var(--soft); }
+svg .small { font-size: 13.5px; color: var(--soft); }
+svg .state { fill: var(--bad); font-weight: 700; }
 svg .tag { font-weight: 700; text-anchor: end; }
-svg .ref { font: 700 12px var(--mono); color: var(--ground); text-anchor: middle; }
+svg .ref { font: 700 13.5px var(--mono); color: var(--ground); text-anchor: middle; }
 svg line, svg circle, svg rect { stroke: currentColor; fill: none; stroke-width: 1.5; }
 svg .lane { stroke-width: 2.5; }
 svg .odd { stroke-dasharray: 5 3; }

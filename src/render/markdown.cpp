@@ -91,6 +91,7 @@ void write_head(Markdown& out, const Report& report) {
     out.item("Node", markdown_code(escape_foreign(report.snapshot.host.name)));
   }
   if (leads_with_finding(report)) write_finding(out, report.findings.front());
+  write_list(out, "Allowance ended", report.allowances.ended, "-");
   write_list(out, "Loaded for this look", report.snapshot.self_notes, "-");
 }
 

@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::size_t kScreen = 40;  // Lines that a report should not exceed, unless verbose.
 
-// From everything that is worth a line to what an answer cannot do without.
-constexpr std::array<Room, 4> kRooms{{
+// From everything that is worth a line to what an answer cannot do without. The last one fits any
+// report: each part has a line or two in it.
+constexpr std::array<Room, 7> kRooms{{
     {},
     {.evidence = 2, .further = 4, .installed = 2, .companions = 2, .unknown_rules = 2},
     {.evidence = 1,
@@ -30,6 +31,56 @@ constexpr std::array<Room, 4> kRooms{{
      .companions = 1,
      .unknown_rules = 0,
      .reason_lines = 2},
+    {.evidence = 1,
+     .further = 2,
+     .installed = 0,
+     .companions = 1,
+     .unknown_rules = 0,
+     .reason_lines = 1,
+     .sentence_lines = 3,
+     .allowed = 2,
+     .mapped = 4,
+     .detail_lines = 2,
+     .answers = 6,
+     .probe_rows = 4,
+     .peers = 2,
+     .unseen = 2},
+    {.evidence = 1,
+     .further = 1,
+     .installed = 0,
+     .companions = 1,
+     .unknown_rules = 0,
+     .reason_lines = 1,
+     .sentence_lines = 2,
+     .fixes = 2,
+     .no_help = 1,
+     .ended = 1,
+     .loads = 1,
+     .allowed = 1,
+     .mapped = 4,
+     .detail_lines = 1,
+     .answers = 3,
+     .probe_rows = 2,
+     .peers = 1,
+     .unseen = 1},
+    {.evidence = 0,
+     .further = 0,
+     .installed = 0,
+     .companions = 0,
+     .unknown_rules = 0,
+     .reason_lines = 1,
+     .sentence_lines = 1,
+     .fixes = 1,
+     .no_help = 0,
+     .ended = 0,
+     .loads = 0,
+     .allowed = 0,
+     .mapped = 1,
+     .detail_lines = 0,
+     .answers = 1,
+     .probe_rows = 0,
+     .peers = 0,
+     .unseen = 0},
 }};
 
 }  // namespace
@@ -46,32 +97,32 @@ std::string_view owner_advice(Owner owner) {
 namespace {
 
 void write_numbered(TextWriter& writer, std::string_view label,
-                    const std::vector<std::string>& items) {
-  for (std::size_t i = 0; i < items.size(); ++i) {
+                    const std::vector<std::string>& items, std::size_t max_items) {
+  const std::size_t shown = writer.shown(items.size(), max_items);
+  for (std::size_t i = 0; i < shown; ++i) {
     const std::string number = items.size() > 1 ? std::to_string(i + 1) + " " : "";
     const Lead lead{.before = pad(i == 0 ? label : "", kTextColumn) + number,
                     .hang = kTextColumn + number.size()};
     writer.entry(lead, printable(items[i]));
   }
+  write_left_out(writer, label, {.all = items.size(), .shown = shown});
 }
 
 void write_list(TextWriter& writer, std::string_view label, const std::vector<std::string>& items,
                 std::size_t max_items) {
-  const std::size_t shown = writer.shown(items.size(), std::min(max_items, items.size()));
+  const std::size_t shown = writer.shown(items.size(), max_items);
   for (std::size_t i = 0; i < shown; ++i) {
     writer.labelled(i == 0 ? label : "", printable(items[i]), 3);
   }
-  if (shown < items.size()) {
-    writer.labelled("", std::to_string(items.size() - shown) + " more with -v");
-  }
+  write_left_out(writer, label, {.all = items.size(), .shown = shown});
 }
 
 void write_main_finding(TextWriter& writer, const Finding& finding) {
   if (!finding.effect.empty()) writer.labelled("EFFECT", printable(finding.effect));
   writer.labelled("OWNER", owner_advice(finding.owner));
   write_list(writer, "SEEN", finding.evidence, writer.room().evidence);
-  write_numbered(writer, "FIX", finding.fixes);
-  write_list(writer, "NO HELP", finding.no_help, finding.no_help.size());
+  write_numbered(writer, "FIX", finding.fixes, writer.room().fixes);
+  write_list(writer, "NO HELP", finding.no_help, writer.room().no_help);
 }
 
 /// The finding whose remedy this is too, where it stands further up; nullptr: none.
@@ -122,16 +173,19 @@ void write_further_findings(TextWriter& writer, const Report& report) {
   const std::size_t end = writer.shown(count, std::min(count, first + writer.room().further));
   for (std::size_t i = first; i < end; ++i) write_short_finding(writer, report, i);
   if (end < count) {
-    writer.entry({.before = " ", .hang = 1}, count_of(count - end, "more finding") + " with -v");
+    writer.entry({.before = " ", .hang = 1},
+                 count_of(count - end, end == first ? "finding" : "more finding") + " with -v");
   }
 }
 
-/// Who allowed it is said of each; that much is never left out.
+/// Who allowed it is said of each that is shown; that there are some always.
 void write_allowed_findings(TextWriter& writer, const Report& report) {
   const std::size_t first = count_counted(report);
-  if (first == report.findings.size()) return;
+  const std::size_t count = report.findings.size() - first;
+  if (count == 0) return;
   writer.title("ALLOWED: without a say in the verdict");
-  for (std::size_t i = first; i < report.findings.size(); ++i) {
+  const std::size_t shown = writer.shown(count, writer.room().allowed);
+  for (std::size_t i = first; i < first + shown; ++i) {
     const Finding& finding = report.findings[i];
     if (writer.verbose()) {
       write_short_finding(writer, report, i);
@@ -139,6 +193,10 @@ void write_allowed_findings(TextWriter& writer, const Report& report) {
       writer.entry(lead_of(finding), printable(finding.headline), 2);
     }
     writer.labelled("", "allowed: " + printable(finding.allowed), 2);
+  }
+  if (shown < count) {
+    writer.entry({.before = " ", .hang = 1},
+                 count_of(count - shown, shown == 0 ? "finding" : "more finding") + " with -v");
   }
 }
 
@@ -173,21 +231,23 @@ std::string exit_reason(const Report& report) {
 
 namespace {
 
-std::string written(const Report& report, const TextOptions& options, const Room& room) {
+/// Whether the steps of rules, which somebody asked for, are in it.
+enum class Steps : bool { out, in };
+
+std::string written(const Report& report, const TextOptions& options, const Room& room,
+                    Steps steps) {
   TextWriter writer(options, room);
   write_head(writer, report);
   if (leads_with_finding(report)) write_main_finding(writer, report.findings.front());
-  for (const std::string& ended : report.allowances.ended) {
-    writer.labelled("ALLOW", printable(ended));
-  }
-  write_list(writer, "LOADED", report.snapshot.self_notes, 3);
+  write_list(writer, "ALLOW", report.allowances.ended, room.ended);
+  write_list(writer, "LOADED", report.snapshot.self_notes, room.loads);
   writer.blank();
   write_further_findings(writer, report);
   write_allowed_findings(writer, report);
   write_runtimes(writer, report);
   write_companions(writer, report);
   write_answers(writer, report);
-  write_selections(writer, report);
+  if (steps == Steps::in) write_selections(writer, report);
   write_probe(writer, report);
   write_peers(writer, report);
   write_unseen(writer, report);
@@ -200,14 +260,17 @@ std::string written(const Report& report, const TextOptions& options, const Room
 }  // namespace
 
 std::string render_text(const Report& report, const TextOptions& options) {
-  std::string text;
-  for (const Room& room : kRooms) {
-    text = written(report, options, room);
-    const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-    // Short lines are many: on a narrow terminal nothing is left out for it.
-    if (options.verbose || options.columns < kMostColumns || lines <= kScreen) break;
+  Room room = kRooms.front();
+  // Short lines are many: on a narrow terminal nothing is left out for it.
+  if (!options.verbose && options.columns >= kMostColumns) {
+    for (const Room& next : kRooms) {
+      room = next;
+      const std::string text = written(report, options, room, Steps::out);
+      const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+      if (lines <= kScreen) break;
+    }
   }
-  return text;
+  return written(report, options, room, Steps::in);
 }
 
 }  // namespace cudart_doctor

@@ -232,10 +232,27 @@ void write_hidden(TextWriter& writer, const std::vector<const Selection*>& hidde
 
 }  // namespace
 
+namespace {
+
+/// What is shown in this room: the headline's rule first, then what fails, then the others.
+std::vector<const Selection*> most_telling(const Report& report, const Room& room) {
+  auto told = telling_selections(report, room.unknown_rules);
+  if (told.size() <= room.answers) return told;
+  const auto rank = [&](const Selection* selection) {
+    if (selection->policy == report.headline_policy) return 0;
+    return result_of(*selection) == AnswerResult::fails ? 1 : 2;
+  };
+  std::ranges::stable_sort(told, {}, rank);
+  told.resize(room.answers);
+  return told;
+}
+
+}  // namespace
+
 void write_answers(TextWriter& writer, const Report& report) {
   if (report.selections.empty()) return;
   const auto refs = candidate_refs(report);
-  const auto told = telling_selections(report, writer.room().unknown_rules);
+  const auto told = most_telling(report, writer.room());
   std::vector<AnswerRow> rows;
   std::vector<const Selection*> hidden;
   for (const Selection& selection : report.selections) {

@@ -1,5 +1,6 @@
 // PROBE and SHARING of the text report: does it work, and which ways to share memory do.
 #include <algorithm>
+#include <span>
 
 #include "cudart_doctor/analyze/cuda_codes.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -111,7 +112,7 @@ std::string names_text(const ProbedRuntime& runtime) {
 }
 
 void write_output(TextWriter& writer, std::string_view who, const ChildEnd& end) {
-  if (trim(end.output).empty()) return;
+  if (trim(end.output).empty() || (!writer.verbose() && writer.room().probe_rows < 3)) return;
   writer.labelled("", std::string(who) + " printed: " + escape_foreign(trim(end.output)),
                   writer.verbose() ? 20 : 2);
 }
@@ -170,13 +171,28 @@ bool is_told(const TextWriter& writer, const ProbeFacts& probe, const ProbedRunt
          !runtime.skipped.empty() || !runtime.elsewhere.empty();
 }
 
-void write_sharing(TextWriter& writer, const ProbeVerdict& verdict) {
-  bool first = true;
+/// What was not tried, and what the card does not offer, is no news.
+bool is_news(const MechanismVerdict& each) {
+  return !is_optional(each.mechanism) && each.outcome != ProbeOutcome::not_run;
+}
+
+/// In little room what fails is told, what works is counted.
+void write_sharing(TextWriter& writer, const ProbeVerdict& verdict, std::size_t most) {
+  std::vector<const MechanismVerdict*> told;
   for (const MechanismVerdict& each : verdict.mechanisms) {
-    // What was not tried, and what the card does not offer, is no news.
+    if (is_news(each) || writer.verbose()) told.push_back(&each);
+  }
+  const std::size_t all = told.size();
+  if (all > most) {
+    std::stable_partition(told.begin(), told.end(), [](const MechanismVerdict* each) {
+      return each->outcome != ProbeOutcome::works;
+    });
+    told.resize(most);
+  }
+  bool first = true;
+  for (const MechanismVerdict* const verdict_of : told) {
+    const MechanismVerdict& each = *verdict_of;
     const bool offered = !is_optional(each.mechanism);
-    const bool news = offered && each.outcome != ProbeOutcome::not_run;
-    if (!news && !writer.verbose()) continue;
     const Mark mark = offered || each.outcome != ProbeOutcome::does_not ? mark_of(each.outcome)
                                                                         : Mark{"no", Tone::plain};
     std::string text(title_of(each.mechanism));
@@ -191,6 +207,7 @@ void write_sharing(TextWriter& writer, const ProbeVerdict& verdict) {
                  text, 3);
     first = false;
   }
+  write_left_out(writer, "SHARING", {.all = all, .shown = told.size()});
 }
 
 }  // namespace
@@ -206,7 +223,8 @@ bool was_compared(const ProcessFacts& process, const PeerFacts& peer) {
 void write_peers(TextWriter& writer, const Report& report) {
   const Snapshot& snapshot = report.snapshot;
   bool first = true;
-  for (const PeerFacts& peer : snapshot.peers) {
+  const std::size_t shown = writer.shown(snapshot.peers.size(), writer.room().peers);
+  for (const PeerFacts& peer : std::span(snapshot.peers).first(shown)) {
     const bool objection =
         std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
           const bool of_peers =
@@ -229,6 +247,7 @@ void write_peers(TextWriter& writer, const Report& report) {
     writer.labelled(first ? "PEER" : "", text, 3);
     first = false;
   }
+  write_left_out(writer, "PEER", {.all = snapshot.peers.size(), .shown = shown});
 }
 
 void write_probe(TextWriter& writer, const Report& report) {
@@ -241,15 +260,18 @@ void write_probe(TextWriter& writer, const Report& report) {
   const bool leads = leads_with_finding(report) && report.findings.front().id == verdict.finding;
   if (!leads && !verdict.remedy.empty()) writer.labelled("", "fix: " + printable(verdict.remedy));
   const auto refs = candidate_refs(report);
+  const std::size_t most = writer.shown(Room::kAll, writer.room().probe_rows);
+  std::size_t rows = 0;
   for (const ProbedRuntime& runtime : probe.runtimes) {
-    if (!is_told(writer, probe, runtime)) continue;
+    if (!is_told(writer, probe, runtime) || ++rows > most) continue;
     write_runtime(writer, runtime,
                   runtime.candidate < refs.size() ? refs[runtime.candidate] : std::string("?"));
   }
   for (const std::string& difference : probe.differences) {
-    writer.labelled("", "differs: " + printable(difference), 3);
+    if (++rows <= most) writer.labelled("", "differs: " + printable(difference), 3);
   }
-  write_sharing(writer, verdict);
+  write_left_out(writer, "", {.all = rows, .shown = std::min(rows, most)});
+  write_sharing(writer, verdict, most);
 }
 
 }  // namespace cudart_doctor

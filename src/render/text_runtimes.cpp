@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cudart_doctor/analyze/file_owner.hpp"
@@ -160,12 +161,18 @@ void write_candidate(TextWriter& writer, const Report& report, std::size_t index
     return;
   }
   writer.path_line(lead, escape_foreign(candidate.path), "");
-  writer.labelled("", candidate_details(report, index, writer.detail()), 4);
+  if (writer.verbose() || writer.room().detail_lines != 0) {
+    writer.labelled("", candidate_details(report, index, writer.detail()),
+                    writer.room().detail_lines);
+  }
   if (!writer.verbose()) return;
   if (object != nullptr) {
     for (const auto& path : object->paths) {
       if (path != candidate.path) writer.labelled("", "also " + escape_foreign(path));
     }
+  }
+  if (const std::string gap = owner_gap(report.snapshot, candidate.path); !gap.empty()) {
+    writer.labelled("", "owner: " + printable(gap));
   }
   if (candidate.build_id) writer.labelled("", "build-id " + escape_foreign(*candidate.build_id));
   const Provenance& provenance = provenance_of(report, index);
@@ -262,6 +269,35 @@ void add_probed_driver(std::vector<std::string>& lines, const Report& report) {
   lines.push_back(text + ", loaded by the probe, not mapped here");
 }
 
+/// Mapped runtimes, at most `most`: what a rule takes, what lost its file, look-alikes, the rest.
+std::set<std::size_t> kept_mapped(const Report& report, std::size_t most) {
+  std::vector<std::size_t> wanted;
+  const auto want = [&](std::optional<std::size_t> index) {
+    if (index && report.candidates[*index].object) wanted.push_back(*index);
+  };
+  if (const Selection* headline = headline_selection(report); headline != nullptr) {
+    want(candidate_of(report, *headline));
+  }
+  for (const Selection* selection : telling_selections(report, 0)) {
+    want(candidate_of(report, *selection));
+  }
+  for (std::size_t i = 0; i < report.candidates.size(); ++i) {
+    const LoadedObject* object = object_of(report, report.candidates[i].object);
+    const FileState state = object == nullptr ? FileState::same : object->state;
+    if (state == FileState::deleted || state == FileState::replaced) want(i);
+  }
+  for (std::size_t i = 0; i < report.candidates.size(); ++i) {
+    if (report.candidates[i].kind != RuntimeKind::genuine) want(i);
+  }
+  for (std::size_t i = 0; i < report.candidates.size(); ++i) want(i);
+  std::set<std::size_t> kept;
+  for (const std::size_t index : wanted) {
+    const bool shown = report.candidates[index].kind != RuntimeKind::static_copy;
+    if (shown && kept.size() < most) kept.insert(index);
+  }
+  return kept;
+}
+
 }  // namespace
 
 std::vector<std::string> companion_lines(const Report& report, Detail detail) {
@@ -299,32 +335,39 @@ void write_runtimes(TextWriter& writer, const Report& report) {
   writer.title(order_matters ? "RUNTIMES in address order; another start may differ (RT07)"
                              : "RUNTIMES in address order");
   const auto refs = candidate_refs(report);
+  const auto kept = kept_mapped(report, writer.shown(Room::kAll, writer.room().mapped));
   std::size_t installed = 0;
+  std::size_t hidden = 0;
   for (std::size_t i = 0; i < report.candidates.size(); ++i) {
     const Candidate& candidate = report.candidates[i];
     const bool is_static = candidate.kind == RuntimeKind::static_copy;
     if (is_static && !writer.verbose()) continue;
+    if (candidate.object && !writer.verbose() && !kept.contains(i)) {
+      ++hidden;
+      continue;
+    }
     if (!candidate.object && ++installed > writer.room().installed && !writer.verbose()) continue;
     write_candidate(writer, report, i, refs[i]);
   }
+  if (hidden != 0) {
+    writer.entry({.before = " ", .hang = 3}, std::to_string(hidden) + " more mapped: -v");
+  }
   if (const std::size_t shown = writer.shown(installed, writer.room().installed);
       shown < installed) {
-    writer.entry({.before = " ", .hang = 3},
-                 std::to_string(installed - shown) + " more installed, not mapped: -v");
+    writer.entry({.before = " ", .hang = 3}, std::to_string(installed - shown) +
+                                                 (shown == 0 ? " installed, not mapped: -v"
+                                                             : " more installed, not mapped: -v"));
   }
   write_static_copies(writer, report);
 }
 
 void write_companions(TextWriter& writer, const Report& report) {
   const auto lines = companion_lines(report, writer.detail());
-  const std::size_t shown =
-      writer.shown(lines.size(), std::min(lines.size(), writer.room().companions));
+  const std::size_t shown = writer.shown(lines.size(), writer.room().companions);
   for (std::size_t i = 0; i < shown; ++i) {
     writer.labelled(i == 0 ? "DRIVER" : "", lines[i], 2);
   }
-  if (shown < lines.size()) {
-    writer.labelled("", std::to_string(lines.size() - shown) + " more with -v");
-  }
+  write_left_out(writer, "DRIVER", {.all = lines.size(), .shown = shown});
 }
 
 }  // namespace cudart_doctor

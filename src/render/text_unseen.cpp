@@ -138,9 +138,11 @@ std::string read_text(const Report& report) {
 
 void write_unseen(TextWriter& writer, const Report& report) {
   const auto lines = unseen(report, writer.detail());
-  for (std::size_t i = 0; i < lines.size(); ++i) {
+  const std::size_t shown = writer.shown(lines.size(), writer.room().unseen);
+  for (std::size_t i = 0; i < shown; ++i) {
     writer.labelled(i == 0 ? "UNSEEN" : "", lines[i], 2);
   }
+  write_left_out(writer, "UNSEEN", {.all = lines.size(), .shown = shown});
 }
 
 void write_read(TextWriter& writer, const Report& report) {

@@ -32,7 +32,7 @@ void TextWriter::entry(const Lead& lead, std::string_view sentence, std::size_t 
   const auto lines =
       wrap(sentence, {.first = below ? left_of(hang) : left,
                       .rest = left_of(hang),
-                      .max_lines = verbose() ? 0 : max_lines,
+                      .max_lines = verbose() ? 0 : std::min(max_lines, room_.sentence_lines),
                       .long_words = verbose() ? LongWords::keep : LongWords::shorten});
   const std::string first = lead.before + paint(lead.word, lead.tone, options_.color) + lead.after;
   line(trim_end(below ? first : first + lines.front()));
@@ -58,6 +58,13 @@ void TextWriter::path_line(const Lead& lead, std::string_view path, std::string_
   line(trim_end(first + std::string(trim(after))));
   line(std::string(kTextColumn, ' ') +
        (verbose() ? std::string(path) : shorten_path(path, left_of(kTextColumn))));
+}
+
+void write_left_out(TextWriter& writer, std::string_view label, Listed list) {
+  if (list.shown >= list.all) return;
+  const std::string count = std::to_string(list.all - list.shown);
+  writer.labelled(list.shown == 0 ? label : "",
+                  count + (list.shown == 0 ? " with -v" : " more with -v"));
 }
 
 Tone tone_of(Severity severity) {

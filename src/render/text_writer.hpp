@@ -26,14 +26,27 @@ struct Lead {
 };
 
 /// How much of each list is shown unless verbose. A report that would be longer than a screen is
-/// made again in less room.
+/// made again in less room. Of a list in no room its length is told.
 struct Room {
-  std::size_t evidence = 2;       ///< Facts of the headline's finding.
-  std::size_t further = 5;        ///< Further findings.
-  std::size_t installed = 4;      ///< Runtimes on disk that are not mapped.
-  std::size_t companions = 4;     ///< Drivers and such.
-  std::size_t unknown_rules = 4;  ///< Failing rules whose consumer may not even be here.
-  std::size_t reason_lines = 3;   ///< Lines of what a rule's failure says.
+  static constexpr std::size_t kAll = 4096;
+  std::size_t evidence = 2;           ///< Facts of the headline's finding.
+  std::size_t further = 5;            ///< Further findings.
+  std::size_t installed = 4;          ///< Runtimes on disk that are not mapped.
+  std::size_t companions = 4;         ///< Drivers and such.
+  std::size_t unknown_rules = 4;      ///< Failing rules whose consumer may not even be here.
+  std::size_t reason_lines = 3;       ///< Lines of what a rule's failure says.
+  std::size_t sentence_lines = kAll;  ///< Lines of any sentence.
+  std::size_t fixes = kAll;           ///< Remedies of the headline's finding.
+  std::size_t no_help = kAll;         ///< What does not help against it.
+  std::size_t ended = kAll;           ///< Allowances that ended.
+  std::size_t loads = 3;              ///< What was opened in the environment alone.
+  std::size_t allowed = kAll;         ///< Findings that are allowed.
+  std::size_t mapped = kAll;          ///< Runtimes that are mapped.
+  std::size_t detail_lines = 4;       ///< Lines of what is known of a runtime.
+  std::size_t answers = kAll;         ///< Rules that are told.
+  std::size_t probe_rows = kAll;      ///< Rows below the probe's sentence.
+  std::size_t peers = kAll;           ///< Processes named with --peer.
+  std::size_t unseen = kAll;          ///< What could not be seen.
 };
 
 class TextWriter {
@@ -77,6 +90,14 @@ class TextWriter {
   Room room_;
   std::string out_;
 };
+
+/// How many of a list's items there are and were written.
+struct Listed {
+  std::size_t all = 0;
+  std::size_t shown = 0;
+};
+/// What of a list had no room: "2 more with -v"; its length behind `label` where nothing had.
+void write_left_out(TextWriter& writer, std::string_view label, Listed list);
 
 Tone tone_of(Severity severity);
 /// "CRITICAL"

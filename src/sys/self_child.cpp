@@ -132,6 +132,7 @@ SelfChild& SelfChild::operator=(SelfChild&& other) noexcept {
   std::swap(commands_, other.commands_);
   std::swap(replies_, other.replies_);
   std::swap(deadline_, other.deadline_);
+  std::swap(opening_, other.opening_);
   std::swap(loads_, other.loads_);
   std::swap(runtime_tries_, other.runtime_tries_);
   return *this;
@@ -175,6 +176,17 @@ Result<SelfLoad> SelfChild::open(const std::string& name) {
   return SelfLoad{name, reply.text.front() == kSelfLoaded, reply.text.substr(1)};
 }
 
+Result<void> SelfChild::open_runtime() {
+  for (const std::string& name : names_in_search_order()) {
+    if (opening_) opening_(name);
+    auto load = open(name);
+    if (!load) return tl::unexpected(load.error());
+    runtime_tries_.push_back(std::move(*load));
+    if (runtime_tries_.back().loaded) break;
+  }
+  return {};
+}
+
 Result<SelfChild> start_self_child(const SelfChildOptions& options) {
   auto commands = make_pipe();
   if (!commands) return tl::unexpected(commands.error());
@@ -188,6 +200,7 @@ Result<SelfChild> start_self_child(const SelfChildOptions& options) {
   }
   SelfChild child(pid, std::move(commands->second), std::move(replies->first));
   child.deadline_ = options.deadline;
+  child.opening_ = options.opening;
   commands->first.reset();
   replies->second.reset();
   for (const auto& name : options.load) {
@@ -195,13 +208,6 @@ Result<SelfChild> start_self_child(const SelfChildOptions& options) {
     auto load = child.open(name);
     if (!load) return tl::unexpected(load.error());
     child.loads_.push_back(std::move(*load));
-  }
-  for (const std::string& name : names_in_search_order()) {
-    if (options.opening) options.opening(name);
-    auto load = child.open(name);
-    if (!load) return tl::unexpected(load.error());
-    child.runtime_tries_.push_back(std::move(*load));
-    if (child.runtime_tries_.back().loaded) break;
   }
   return child;
 }

@@ -232,6 +232,74 @@ class Changed(Diff):
         edit("namespaces", lambda r: r["target"]["ns_pids"].append(1))
 
 
+class Words(Diff):
+    """What the text says; the JSON keeps the report's own words."""
+
+    def flat(self):
+        return " ".join(self.text.split())
+
+    def no_internal_words(self):
+        for word in ("none -> none", "order_dependent", "not_by_address", "not_applicable",
+                     "not_found", "unexpected_filename", "not_run", "does_not"):
+            self.assertNotIn(word, self.text)
+
+    def test_of_a_consumer_that_was_absent_only_that_it_is_here_is_told(self):
+        one, two = self.changed(), self.changed()
+        one["selections"][0].update(presence="absent", outcome="none", chosen=None, runtime=None)
+        two["selections"][0].update(presence="present", outcome="selected", chosen="/tmp/x.so",
+                                    runtime=None, stability="order_dependent")
+        [pair] = self.diff(self.write("1", one), self.write("2", two))["differences"]
+        self.assertEqual([each["attribute"] for each in pair["changes"]], ["presence"])
+        self.assertIn(": was not here, is here now", self.flat())
+        self.no_internal_words()
+
+    def test_values_are_told_in_the_words_of_the_report(self):
+        one, two = self.changed(), self.changed()
+        one["selections"][0].update(presence="present", outcome="not_found", chosen="x.so",
+                                    runtime=None, disk_path=None, stability="not_by_address")
+        two["selections"][0].update(presence="present", outcome="not_applicable", chosen="x.so",
+                                    runtime=None, disk_path="/lib/x.so",
+                                    stability="order_dependent")
+        [pair] = self.diff(self.write("1", one), self.write("2", two))["differences"]
+        takes = next(each for each in pair["changes"] if each["attribute"] == "takes")
+        self.assertEqual((takes["before"], takes["after"]), ("none", "/lib/x.so"))
+        self.assertIn("not by address -> another in another order of addresses", self.flat())
+        self.no_internal_words()
+
+    def test_a_runtime_that_is_no_longer_loaded_is_told_in_one_phrase(self):
+        other = self.changed()
+        other["runtimes"][0].update(loaded=False, mapped=False, state=None)
+        self.changes(other)
+        self.assertIn("was loaded, is only on disk now", self.flat())
+        self.assertNotIn("not mapped", self.text)
+
+    def test_a_replaced_or_deleted_file_is_told_so(self):
+        for state in ("replaced", "deleted"):
+            other = self.changed()
+            other["runtimes"][0]["state"] = state
+            self.only(other)
+            self.assertIn("its file unchanged -> " + state.upper(), self.flat())
+        more = self.changed()
+        more["runtimes"].append(dict(more["runtimes"][0], ref="Z", build_id="77", state="deleted",
+                                     path="/more/libcudart.so.13"))
+        self.changes(more)
+        self.assertRegex(self.flat(), r"new libcudart\.so\.13[^:]*, DELETED: /more")
+
+    def test_another_runtime_of_the_headlines_rule_is_told_apart(self):
+        one, two = self.changed(), self.changed()
+        for each, path in ((one, "/a/x.so"), (two, "/b/x.so")):
+            row = next(row for row in each["selections"]
+                       if row["policy"] == each["headline"]["policy"])
+            row.update(presence="present", outcome="selected", runtime=None, disk_path=path)
+        self.diff(self.write("1", one), self.write("2", two))
+        self.assertRegex(self.flat(), r"TAKES the headline's rule, [^:]*: /a/x\.so -> /b/x\.so")
+
+    def test_what_is_ignored_and_not_there_is_told(self):
+        answer = self.diff(self.good, self.good, "--ignore", "findings:nope", "--ignore", "order")
+        self.assertEqual(answer["ignored_nothing"], ["findings:nope"])
+        self.assertIn("--ignore findings:nope: in none of the reports", self.flat())
+
+
 class Unknown(Diff):
     def test_an_unread_environment_is_not_an_empty_one(self):
         other = self.changed()
@@ -332,7 +400,16 @@ class Several(Diff):
             return change
 
         ranks = [self.rank(n, card(n)) for n in range(3)]
-        self.assertFalse(self.diff(*ranks)["equal"])
+        hint = self.diff(*ranks)["hint"]
+        self.assertEqual(hint, {"ignore": ["environment:CUDA_VISIBLE_DEVICES"],
+                                "reports": ["A", "B", "C"]})
+        self.assertIn("HINT     only environment:CUDA_VISIBLE_DEVICES separates them: --ignore",
+                      self.text)
+        odd = self.rank(3, lambda r: (card(3)(r), r["findings"].pop()))
+        self.assertEqual(self.diff(*ranks, odd)["hint"]["reports"], ["A", "B", "C"])
+        self.assertIn("separates A, B, C: --ignore", self.text)
+        self.assertIsNone(self.diff(ranks[0], ranks[0], ranks[0])["hint"])
+        self.assertIsNone(self.diff(*ranks[:2])["hint"], "two reports have no majority")
         self.assertTrue(self.diff(*ranks, "--ignore", "environment:CUDA_VISIBLE_DEVICES")["equal"])
         self.assertTrue(self.diff(*ranks, "--ignore", "environment")["equal"])
         self.assertFalse(self.diff(*ranks, "--ignore", "environment:LD_PRELOAD",
@@ -407,6 +484,20 @@ class Input(Diff):
                         ["--policy", "flashinfer-2026-09"], ["--devices", "0"]):
             with self.subTest(options=options):
                 self.assertIn("diff: " + options[0], self.refused(self.good, self.good, *options))
+
+    def test_the_exit_code_is_of_the_style_asked_for(self):
+        other = self.changed()
+        other["findings"].pop()
+        other = self.write("other.json", other)
+        for style, same, differs, wrong in (("default", 0, 1, 2), ("nagios", 0, 2, 3),
+                                            ("npd", 0, 1, 2), ("always-zero", 0, 0, 0)):
+            with self.subTest(style=style):
+                style = ("--exit-style", style)
+                self.assertEqual(doctor("diff", self.good, self.good, *style).code, same)
+                ended = doctor("diff", "--json", self.good, other, *style)
+                self.assertEqual((ended.code, json.loads(ended.out)["exit_code"]),
+                                 (differs, differs))
+                self.assertEqual(doctor("diff", self.good, self.folder, *style).code, wrong)
 
     def test_a_slip_is_a_usage_error(self):
         self.assertEqual(doctor("diff").code, 2)

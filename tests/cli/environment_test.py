@@ -89,6 +89,16 @@ class Loader(Case):
                 self.assertEqual(takes_stub, lowest["path"] == str(stub))
                 self.assertEqual("RT04" in findings(report), takes_stub)
 
+    def test_a_runtime_that_was_asked_for_stays_the_only_one(self):
+        path = self.runtime("12.8", folder="asked")
+        self.runtime("13.2")
+        report = self.report("--load", path, env=clean_environment(LD_LIBRARY_PATH=str(self.folder)))
+        self.assertEqual([each["path"] for each in mapped(report)], [str(path)])
+        self.assertFalse([each["headline"] for each in report["findings"]
+                          if "mapped in one process" in each["headline"]])
+        self.assertIn("a runtime came with it; the loader was asked for no other",
+                      report["target"]["loaded_for_this_look"])
+
     def test_in_a_system_without_any(self):
         """The loader's cache hidden: only what the test brings can be found."""
         need_root(self)

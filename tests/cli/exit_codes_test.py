@@ -213,6 +213,15 @@ class Users(Case):
 
 
 class Informing(Case):
+    def test_help_of_a_command_is_about_that_command(self):
+        for command, usage in (("diff", "diff [OPTIONS] A B..."), ("policies", "policies [OPTIONS] [ID]"),
+                               ("explain", "explain [OPTIONS] [ID|CODE|-]"), ("snapshot", "snapshot")):
+            text = doctor(command, "--help").text
+            self.assertIn("Usage: cudart-doctor " + usage, text)
+            self.assertNotIn("always-zero", text)
+            self.assertNotIn("Examples:", text)
+        self.assertNotIn("Excludes:", doctor("--help").text)
+
     def test_help_version_and_tables_go_to_stdout(self):
         for arguments, text in ((["--help"], "Usage: cudart-doctor"),
                                 (["--version"], "cudart-doctor "),

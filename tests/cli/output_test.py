@@ -232,10 +232,13 @@ class Colour(ReportCase):
         return b"\x1b[" in self.shown(*arguments, **changes)
 
     def shown(self, *arguments, columns=0, **changes):
+        return self.told(["--from", self.snapshot, *arguments], self.code, columns, **changes)
+
+    def told(self, command, code, columns, **changes):
         """What a terminal of so many columns (0: it does not say) gets."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
-        with subprocess.Popen([DOCTOR, "--from", self.snapshot, *arguments], stdin=slave,
+        with subprocess.Popen([DOCTOR, *command], stdin=slave,
                               stdout=slave, stderr=slave,
                               env=clean_environment(**{"TERM": "xterm", **changes})) as process:
             os.close(slave)
@@ -247,7 +250,7 @@ class Colour(ReportCase):
                     break
                 out += part
             os.close(master)
-        self.assertEqual(process.returncode, self.code)
+        self.assertEqual(process.returncode, code)
         return out
 
     def widest(self, out):
@@ -266,6 +269,10 @@ class Colour(ReportCase):
         # A file's reader is not known.
         self.assertEqual(doctor("--from", self.snapshot,
                                 env=clean_environment(COLUMNS="50")).out, self.expected)
+
+    def test_the_list_of_rules_fits_the_terminal_too(self):
+        self.assertTrue(40 < self.widest(self.told(["policies"], 0, 50)) <= 50)
+        self.assertTrue(60 < self.widest(self.told(["policies"], 0, 200)) <= 80)
 
     def test_without_its_colours_it_is_the_plain_report(self):
         coloured = doctor("--from", self.snapshot, "--color", "always").out

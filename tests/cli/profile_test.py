@@ -60,6 +60,27 @@ class Profiles(Case):
             "other", policy="dlopen:libcudart.so.12", names=["cudaSetDevice"]))
         self.assertEqual(selection(met, "profile:other")["result"], "ok")
 
+    def test_a_profile_is_listed_and_explained_by_its_id(self):
+        file = self.profile(policy="dlopen:libcudart.so.12")
+        listed = doctor("policies", "profile:mine", "--profile", file)
+        self.assertEqual((listed.code, listed.message), (0, ""))
+        self.assertTrue(listed.text.startswith("profile:mine  My library\n"), listed.text)
+        self.assertEqual(listed.text.count("binds:"), 1)
+        victim = self.victim_with(*NAMES)
+        told = doctor("--pid", victim.pid, "--profile", file,
+                      "--explain-selection", "profile:mine").text
+        self.assertIn("HOW My library CHOOSES (rule profile:mine)", told)
+
+    def test_a_profile_that_no_file_has_is_a_usage_error(self):
+        file = self.profile()
+        said = "no file of --profile has the id of 'profile:other'"
+        self.assertIn(said, self.failure(2, "policies", "profile:other", "--profile", file))
+        ended = doctor("--explain-selection", "profile:other", "--profile", file)
+        self.assertEqual((ended.code, ended.out), (2, b""))
+        self.assertIn(said, ended.message)
+        self.assertIn("is a profile, which follows a rule",
+                      self.failure(2, "--policy", "profile:mine", "--profile", file))
+
     def test_several_profiles_give_several_rows(self):
         victim = self.victim_with(*NAMES)
         report = self.report("--pid", victim.pid, "--profile", self.profile(), "--profile",
@@ -106,6 +127,12 @@ class Profiles(Case):
 
 
 class Policies(Case):
+    def test_an_unknown_rule_names_those_of_the_consumer(self):
+        message = self.failure(2, "policies", "sglang")
+        self.assertIn("near: ", message)
+        self.assertIn("sglang-2026-07", message)
+        self.assertIn("vllm-legacy", self.failure(2, "--policy", "vllm-legcy"))
+
     def test_the_list_fits_80_columns_and_names_what_is_no_row(self):
         text = doctor("policies").text
         self.assertLessEqual(max(map(len, text.splitlines())), 80)

@@ -10,6 +10,7 @@
 #include "cudart_doctor/collect/bundle.hpp"
 #include "cudart_doctor/render/render.hpp"
 #include "support/catch.hpp"
+#include "support/report_builder.hpp"
 
 using namespace cudart_doctor;
 using namespace cudart_doctor::test;
@@ -71,6 +72,72 @@ std::size_t columns(std::string_view line) {
   }));
 }
 
+/// `report` with `times` findings, allowances, runtimes, rules, ranks and gaps more, all long.
+Report with_more(Report report, std::size_t times) {
+  std::string words = "which is said at some length and with a number of words, ";
+  for (int i = 0; i < 4; ++i) words += words;
+  Finding finding;
+  finding.id = "RT04";
+  finding.slug = "lookalike-selected";
+  finding.severity = Severity::critical;
+  finding.headline = words;
+  finding.effect = words;
+  finding.evidence.assign(times, words);
+  finding.fixes.assign(times, words);
+  finding.no_help.assign(times, words);
+  report.findings.insert(report.findings.begin(), times, finding);
+  finding.allowed = words;
+  report.findings.insert(report.findings.end(), times, finding);
+  report.allowances.ended.assign(times, words);
+  report.snapshot.self_notes.assign(times, words);
+  report.snapshot.capture.unread.assign(times, words);
+  report.snapshot.capture.notes.assign(times, words);
+  report.snapshot.peers.resize(times);
+  report.probe_verdict.sentence = words;
+  report.probe_verdict.remedy = words;
+  MechanismVerdict refused;
+  refused.outcome = ProbeOutcome::does_not;
+  refused.reason = words;
+  refused.needed_by = words;
+  report.probe_verdict.mechanisms.assign(times, refused);
+  ProbeFacts& probe = report.snapshot.probe;
+  probe.decision = times % 2 == 0 ? ProbeDecision::run : ProbeDecision::refused;
+  probe.differences.assign(times, words);
+  probe.runtimes.resize(times);
+  for (ProbedRuntime& runtime : probe.runtimes) {
+    runtime.skipped = words;
+    runtime.exporter.output = words;
+  }
+  report.companions.resize(report.companions.size() + times);
+  const std::size_t candidates = report.candidates.size();
+  for (std::size_t i = 0; i < times; ++i) {
+    LoadedObject object;
+    object.paths = {"/opt/" + std::to_string(i) + "/libcudart.so.12"};
+    Candidate candidate;
+    candidate.path = object.path();
+    candidate.kind = i % 2 == 0 ? RuntimeKind::shim : RuntimeKind::genuine;
+    candidate.object = report.snapshot.objects.size();
+    candidate.label = words;
+    report.snapshot.objects.push_back(std::move(object));
+    report.candidates.push_back(candidate);
+    candidate.object.reset();
+    report.candidates.push_back(candidate);
+    candidate.kind = RuntimeKind::static_copy;
+    report.candidates.push_back(candidate);
+    Selection selection;
+    selection.policy = "rule-" + std::to_string(i);
+    selection.title = words;
+    selection.consumer = "sglang";
+    selection.presence = Presence::present;
+    selection.outcome = Outcome::selected;
+    selection.object = report.candidates[candidates].object;
+    selection.error_text = words;
+    report.selections.push_back(std::move(selection));
+  }
+  report.provenance.resize(report.candidates.size());
+  return report;
+}
+
 /// To be copied whole: a word, or a path with all its blanks.
 bool is_one_piece(std::string_view line) {
   const std::string_view text = trim(line);
@@ -125,6 +192,36 @@ TEST_CASE("a report is one screen long") {
   for (const auto& [name, report] : every_report()) {
     INFO(name << ":\n" << render_text(report, {}));
     CHECK(lines_of(render_text(report, {})).size() <= 40);
+  }
+}
+
+TEST_CASE("a report is one screen long whatever its texts are") {
+  for (const auto& [name, report] : testing::all_reports()) {
+    const std::string text = render_text(report, {});
+    INFO(name << ":\n" << text);
+    CHECK(lines_of(text).size() <= 40);
+  }
+}
+
+TEST_CASE("a report is one screen long however much there is to say") {
+  // Each kind of report, and each number: of some things two fill the screen, of others forty.
+  const std::vector<Named>& all = every_report();
+  for (std::size_t i = 0; i < all.size(); i += 24) {
+    for (const std::size_t times : {std::size_t{2}, std::size_t{5}, std::size_t{40}}) {
+      const std::string text = render_text(with_more(all[i].report, times), {});
+      INFO(all[i].name << " with " << times << " of everything:\n" << text);
+      CHECK(lines_of(text).size() <= 40);
+    }
+  }
+}
+
+TEST_CASE("the steps of a rule leave nothing of the report out") {
+  for (const auto& [name, report] : every_report()) {
+    const auto plain = lines_of(render_text(report, {}));
+    const auto steps =
+        lines_of(render_text(report, {.explain_selection = std::string(kEveryRule)}));
+    INFO(name);
+    for (const std::string& line : plain) CHECK(std::ranges::find(steps, line) != steps.end());
   }
 }
 

@@ -37,6 +37,7 @@ TEST_CASE("the loader's first runtime is opened, the newest name asked first") {
   LibraryPath path(scratch.path(""));
   auto child = start_self_child(options_for({}));
   REQUIRE(child);
+  REQUIRE(child->open_runtime());
   CHECK(child->runtime() == "libcudart.so.13");
   auto snapshot = live::capture(child->pid());
   REQUIRE(snapshot);

@@ -21,6 +21,11 @@ struct IgnoredPart {
 /// "order", "environment", "environment:CUDA_VISIBLE_DEVICES". Nothing where no area is named.
 std::optional<IgnoredPart> parse_ignored(std::string_view text);
 
+/// Whether there is anything in `digest` that `ignored` names.
+bool is_in(const ReportDigest& digest, const IgnoredPart& ignored);
+/// "environment:CUDA_VISIBLE_DEVICES": as parse_ignored() reads it.
+std::string text_of(const IgnoredPart& ignored);
+
 /// `digest` without the parts that are not to be compared.
 ReportDigest without(ReportDigest digest, const std::vector<IgnoredPart>& ignored);
 

@@ -23,6 +23,9 @@ std::string package_text(const FileOwner& owner);
 std::string package_phrase(const FileOwner& owner);
 /// The package's phrase, "no package owns it" (see is_unowned), or "".
 std::string owner_phrase(const Snapshot& snapshot, const std::string& path);
+/// Where no package is known: why, in a way that tells nobody's file from one that was not asked
+/// for or could not be answered; "" where one is.
+std::string owner_gap(const Snapshot& snapshot, const std::string& path);
 /// "Owner of FILE: wheel ..." or "No package owns FILE: ..."; "" where nothing is known.
 std::string owner_sentence(const Snapshot& snapshot, const std::string& path);
 

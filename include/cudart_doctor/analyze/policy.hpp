@@ -55,6 +55,10 @@ std::span<const Policy> policies();
 /// The row with this id or rule name; nullptr when there is none.
 const Policy* find_policy(std::string_view id_or_rule);
 
+/// Ids of the rules that `word` may have meant: those of the consumer whose name it is in, else
+/// those that look like it; eight at most.
+std::vector<std::string> near_policies(std::string_view word);
+
 /// A consumer whose way to a runtime is known and no row of the table.
 struct NotModelled {
   std::string_view id = {};        ///< As it is known by; no row has it.

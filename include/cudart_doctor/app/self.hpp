@@ -15,8 +15,8 @@ struct SelfRequest {
   std::vector<std::string> load;  ///< --load, in order.
 };
 
-/// Starts the child, lets it open `load` and then the first runtime that the loader finds; where it
-/// finds none, the one genuine runtime that is installed in the active Python environment. Then
+/// Starts the child, lets it open `load` and then, unless a genuine runtime came with that, the
+/// first runtime that the loader finds; where it finds none, the one genuine runtime that is installed in the active Python environment. Then
 /// captures it. Errors: as capture_process; usage where a --load cannot be opened.
 Result<Snapshot> capture_self(const SelfRequest& request, const CaptureOptions& options,
                               const CaptureRules& rules);

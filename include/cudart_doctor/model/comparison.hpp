@@ -60,6 +60,7 @@ struct ReportDigest {
   std::string generated_at;  ///< "" unknown.
   std::string title;         ///< "pid 4121 python srv.py", "this environment"
   std::string sentence;      ///< The report's own headline.
+  std::string policy;        ///< Id of the rule that the headline follows; "" none.
   std::string worst;         ///< Severity of the gravest finding; "" none.
   bool undecided = false;
   std::vector<Trait> traits;       ///< In the report's order.
@@ -98,6 +99,12 @@ struct DigestPair {
   std::vector<Change> changes;
 };
 
+/// What could be left out so that more than half of the reports agree.
+struct MajorityHint {
+  std::vector<std::string> ignored;  ///< As behind --ignore.
+  std::vector<std::size_t> members;  ///< Who agrees then, ascending.
+};
+
 struct Comparison {
   std::vector<ReportDigest> reports;
   std::vector<DigestGroup> groups;      ///< The largest first; then as the reports were given.
@@ -105,6 +112,9 @@ struct Comparison {
   /// The first member of each other group against the reference: the first member of the first
   /// group, of two reports the first one.
   std::vector<DigestPair> pairs;
+  std::optional<MajorityHint>
+      hint;  ///< Where three or more have no majority, and little is in its way.
+  std::vector<std::string> unused;  ///< What was to be left out and is in none of the reports.
   [[nodiscard]] bool equal() const { return groups.size() < 2; }
 };
 

@@ -51,6 +51,9 @@ class SelfChild {
   /// dlopen(name, RTLD_NOW | RTLD_LOCAL) in the child. Errors: timeout, io (it crashed); both name
   /// the library, and the child is gone afterwards.
   Result<SelfLoad> open(const std::string& name);
+  /// Opens the first of libcudart.so.13, .12, .11.0 and .so that the loader finds, those in
+  /// LD_LIBRARY_PATH before the others. Errors as open(); that it finds none is none.
+  Result<void> open_runtime();
 
  private:
   friend Result<SelfChild> start_self_child(const SelfChildOptions& options);
@@ -62,13 +65,12 @@ class SelfChild {
   UniqueFd commands_;
   UniqueFd replies_;
   std::chrono::milliseconds deadline_{0};
+  std::function<void(const std::string& name)> opening_;
   std::vector<SelfLoad> loads_;
   std::vector<SelfLoad> runtime_tries_;
 };
 
-/// Starts the child; opens `load`, then the first of libcudart.so.13, .12, .11.0 and .so that the
-/// loader finds, those in LD_LIBRARY_PATH before the others. Errors as open(); io where the child
-/// could not be started.
+/// Starts the child and opens `load`. Errors as open(); io where the child could not be started.
 Result<SelfChild> start_self_child(const SelfChildOptions& options);
 
 /// The child's side: main() calls it before anything else when argv[1] is kSelfTargetArgument, and

@@ -118,6 +118,20 @@ TEST_CASE("secrets are in no page") {
   }
 }
 
+TEST_CASE("an allowance that ended is told in every format for people") {
+  const Report report = allowed_report();
+  REQUIRE_FALSE(report.allowances.ended.empty());
+  CHECK(contains(render_html(report), "<dt>Allowance ended</dt>"));
+  CHECK(contains(render_markdown(report), "**Allowance ended:**"));
+  CHECK(contains(render_github(report), "::notice title=cudart-doctor%3A an allowance has ended::"));
+}
+
+TEST_CASE("the picture marks a runtime whose file was deleted or replaced") {
+  const std::string page = render_html(crowded_report());
+  CHECK(contains(page, "<tspan class=\"state\">REPLACED</tspan>"));
+  CHECK(contains(page, "<tspan class=\"state\">DELETED</tspan>"));
+}
+
 TEST_CASE("an allowed finding says so on a page") {
   Report report = critical_report();
   report.findings[1].allowed = "--allow RT07 until 2027-01-31";

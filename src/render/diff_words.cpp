@@ -1,0 +1,113 @@
+#include "render/diff_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "cudart_doctor/base/text.hpp"
+#include "render/style.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+struct Word {
+  std::string_view attribute;
+  std::string_view value;
+  std::string_view words;
+};
+
+/// Values whose names in JSON are none of a text report.
+constexpr std::array kWords{
+    Word{"presence", "absent", "not here"},
+    Word{"presence", "present", "here"},
+    Word{"presence", "unknown", "perhaps here"},
+    Word{"place", "on disk only", "only on disk"},
+    Word{"file", "same", "unchanged"},
+    Word{"file", "deleted", "DELETED (its file is gone)"},
+    Word{"file", "replaced", "REPLACED (another file is at its path)"},
+    Word{"file", "differs", "not the one at its path"},
+    Word{"file", "absent", "not at its path"},
+    Word{"file", "memory", "memory only"},
+    Word{"file", "unknown", "not known"},
+    Word{"outcome", "none", "no line of maps matches"},
+    Word{"outcome", "not_found", "the loader finds none"},
+    Word{"outcome", "selected", "takes one"},
+    Word{"outcome", "unexpected_filename", "stops at an unexpected file name"},
+    Word{"outcome", "no_path", "the line that matches has no path"},
+    Word{"outcome", "multiple", "two majors open"},
+    Word{"outcome", "aborts", "aborts the process"},
+    Word{"outcome", "not_applicable", "does not apply"},
+    Word{"outcome", "undetermined", "cannot be decided from outside"},
+    Word{"outcome", "works", "works"},
+    Word{"outcome", "does_not", "does not work"},
+    Word{"result", "nothing", "takes nothing"},
+    Word{"stability", "stable", "the same in any order of addresses"},
+    Word{"stability", "order_dependent", "another in another order of addresses"},
+    Word{"stability", "not_by_address", "not by address"},
+};
+
+std::string value_words(const std::string& attribute, const std::string& value) {
+  const auto* const found = std::ranges::find_if(
+      kWords, [&](const Word& word) { return word.attribute == attribute && word.value == value; });
+  if (found != kWords.end()) return std::string(found->words);
+  // "driver_stub", "stand_in", "not_run"
+  const bool enumerated = attribute == "kind" || attribute == "outcome" || attribute == "stage" ||
+                          attribute == "result" || attribute == "stability";
+  std::string out = printable(value);
+  if (enumerated) std::ranges::replace(out, '_', ' ');
+  return out;
+}
+
+std::string side_words(const std::string& attribute, const std::optional<Attribute>& side) {
+  if (!side) return "none";
+  return side->known ? value_words(attribute, side->value)
+                     : "not known (" + printable(side->value) + ")";
+}
+
+bool is_of(const std::vector<const Change*>& changes, std::string_view attribute) {
+  return std::ranges::any_of(
+      changes, [attribute](const Change* change) { return change->attribute == attribute; });
+}
+
+/// Whether it follows from another of `changes`.
+bool follows(const Change& change, const std::vector<const Change*>& changes) {
+  if (change.attribute == "file") return is_of(changes, "place");
+  if (change.area != Area::selections || change.attribute != "outcome") return false;
+  return is_of(changes, "takes") || is_of(changes, "result");
+}
+
+std::string changed_words(const Change& change) {
+  const std::string& name = change.attribute;
+  const std::string before = side_words(name, change.before);
+  const std::string after = side_words(name, change.after);
+  if (name == "presence" || name == "place") return "was " + before + ", is " + after + " now";
+  if (name == "outcome") return before + " -> " + after;
+  if (name == "stability") return "what it takes: " + before + " -> " + after;
+  return (name == "file" ? "its file" : printable(name)) + " " + before + " -> " + after;
+}
+
+std::string words_of_change(const Change& change) {
+  const auto alone = [](const std::optional<Attribute>& side) {
+    return side_words(side ? side->name : std::string(), side);
+  };
+  switch (change.kind) {
+    case ChangeKind::added: return alone(change.after);
+    case ChangeKind::removed: return alone(change.before);
+    case ChangeKind::changed: return changed_words(change);
+    case ChangeKind::not_compared: return alone(change.before) + " -> " + alone(change.after);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string words_of_changes(const std::vector<const Change*>& changes) {
+  std::string out;
+  for (const Change* const change : changes) {
+    if (follows(*change, changes)) continue;
+    out.append(out.empty() ? "" : "; ").append(words_of_change(*change));
+  }
+  return out;
+}
+
+}  // namespace cudart_doctor
