@@ -8,6 +8,7 @@
 #include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/model/link_map_reasons.hpp"
 #include "probe_view.hpp"
 #include "rule_phrases.hpp"
 
@@ -74,8 +75,11 @@ std::vector<std::string> needing_objects(const Snapshot& snapshot) {
   return out;
 }
 
-/// A runtime may hide behind an object that could not be read: then nothing is "absent".
+/// A runtime may hide behind an object that could not be read, or be about to come: then nothing is
+/// "absent".
 bool may_hide_a_runtime(const Observations& seen) {
+  // What the loader has yet to map is not missing.
+  if (seen.snapshot.link_map.reason() == kLoaderHasNotRun) return true;
   if (count_unread_libraries(seen.snapshot) > 0) return true;
   return std::any_of(seen.candidates.begin(), seen.candidates.end(), [](const Candidate& c) {
     return c.object && c.kind == RuntimeKind::undetermined;

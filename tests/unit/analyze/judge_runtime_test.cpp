@@ -1,4 +1,5 @@
 // RT01, RT02, RT03, RT05, RT06, RT11: what is there, apart from who takes it.
+#include "cudart_doctor/model/link_map_reasons.hpp"
 #include "judge_world.hpp"
 #include "support/catch.hpp"
 
@@ -49,6 +50,16 @@ TEST_CASE("RT01: no runtime, shared or static, and everything was read") {
        {"a suspect could not be read", plain().unread(kReal12, "Permission denied"), "absent"},
        {"any library could not be read: it may be one",
         plain().unread("/x/libfoo.so", "Permission denied"), "absent"}});
+}
+
+TEST_CASE("while its loader has not run, a process lacks nothing and nothing is decided") {
+  World starting = plain().library("/x/app", needing("libcudart.so.12")).with([](Snapshot& s) {
+    s.link_map = Fact<std::vector<LinkNamespace>>::unknown(std::string(kLoaderHasNotRun));
+  });
+  const Report report = starting.judge();
+  CHECK(severity_of(report, "RT01") == "absent");
+  CHECK(report.verdict.undecided == kLoaderHasNotRun);
+  CHECK(report.verdict.exit_code == 3);
 }
 
 TEST_CASE("RT01 names the runtime that is needed and the wheel that brings it") {
