@@ -402,6 +402,37 @@ Finding ineffective(Severity severity, std::string_view variable, std::string_vi
   return finding;
 }
 
+/// A name with a slash that does not begin with one: the target resolves it against its own
+/// directory, which is not captured.
+bool is_relative_path(std::string_view value) {
+  return !value.starts_with('/') && value.find('/') != std::string_view::npos;
+}
+
+/// Whether a load of `value` gives the file that the row takes: by its text, or as a link to it.
+bool leads_to_taken(const Snapshot& snapshot, const std::string& value, const Selection& row) {
+  if (row.chosen_text == value) return true;
+  const auto entry = snapshot.disk.find(value);
+  if (!row.object || entry == snapshot.disk.end() || entry->second.kind != DiskKind::file) {
+    return false;
+  }
+  const LoadedObject& object = snapshot.objects[*row.object];
+  if (object.state != FileState::same) return false;
+  return entry->second.key == object.key ||
+         (!entry->second.real_path.empty() && entry->second.real_path == object.path());
+}
+
+/// What is known of the file that the value names.
+std::string soundness_of(const Snapshot& snapshot, const std::string& value) {
+  if (value.empty()) return "The value is empty: vLLM would open the main program";
+  if (is_relative_path(value)) {
+    return "Whether there is such a file is not known: the target's directory was not captured";
+  }
+  const auto entry = snapshot.disk.find(value);
+  const bool is_file = entry != snapshot.disk.end() && entry->second.kind == DiskKind::file;
+  return is_file && value.starts_with('/') ? "The value is sound: there is a file of that name"
+                                           : "Whether the value leads to a file is not known";
+}
+
 /// RT11 for VLLM_CUDART_SO_PATH, the one override that a scanning consumer reads.
 std::vector<Finding> judge_vllm_override(const Observations& seen) {
   constexpr std::string_view kVariable = "VLLM_CUDART_SO_PATH";
@@ -418,7 +449,9 @@ std::vector<Finding> judge_vllm_override(const Observations& seen) {
     return {std::move(finding)};
   }
   const auto entry = seen.snapshot.disk.find(*value);
-  const bool missing = entry != seen.snapshot.disk.end() && entry->second.kind == DiskKind::absent;
+  // An empty value opens the main program, and a bare name is searched for by the loader.
+  const bool missing = value->starts_with('/') && entry != seen.snapshot.disk.end() &&
+                       entry->second.kind == DiskKind::absent;
   if (missing) {
     Finding finding =
         ineffective(Severity::error, kVariable, "there is no file of that name", *value);
@@ -427,7 +460,7 @@ std::vector<Finding> judge_vllm_override(const Observations& seen) {
     return {std::move(finding)};
   }
   const auto outranked = std::find_if(vllm.begin(), vllm.end(), [&](const Selection* row) {
-    return row->chosen_text != *value && row->outcome != Outcome::none;
+    return row->outcome != Outcome::none && !leads_to_taken(seen.snapshot, *value, *row);
   });
   if (outranked == vllm.end()) return {};
   Finding finding =
@@ -439,9 +472,7 @@ std::vector<Finding> judge_vllm_override(const Observations& seen) {
                                                          ? escape_foreign(taken->path)
                                                          : escape_foreign(row.chosen_text)));
   finding.evidence.emplace_back("vLLM reads the variable only when its scan finds nothing");
-  const bool is_file = entry != seen.snapshot.disk.end() && entry->second.kind == DiskKind::file;
-  finding.evidence.emplace_back(is_file ? "The value is sound: there is a file of that name"
-                                        : "Whether the value leads to a file is not known");
+  finding.evidence.push_back(soundness_of(seen.snapshot, *value));
   finding.fixes = {"Unset it, or keep what the scan finds out of the process"};
   return {std::move(finding)};
 }

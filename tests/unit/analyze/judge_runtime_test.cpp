@@ -239,6 +239,37 @@ TEST_CASE("RT11: an override that is set and not read") {
   CHECK(says(find_finding(set.judge(), "RT11"), "Whether the value leads to a file is not known"));
 }
 
+TEST_CASE(
+    "RT11: only an absolute path can be known to lead nowhere, and a link leads to its file") {
+  constexpr std::string_view kVariable = "VLLM_CUDART_SO_PATH";
+  const auto set_to = [&](std::string_view value) {
+    return World().library(kReal12, runtime12()).env(kVariable, value);
+  };
+  const auto leads_to = [](std::uint64_t inode, std::string_view real_path) {
+    DiskEntry entry = elf_file(inode, runtime12().elf);
+    entry.real_path = real_path;
+    return entry;
+  };
+  constexpr std::string_view kRelative = "./lib/libcudart.so.12";
+  constexpr std::string_view kLink = "/o/../o/libcudart.so";
+  check_all("RT11", {{"relative", set_to(kRelative).not_on_disk(kRelative), "warning"},
+                     {"empty", set_to("").not_on_disk(""), "warning"},
+                     {"a name for the loader",
+                      set_to("libcudart.so.12").not_on_disk("libcudart.so.12"), "warning"},
+                     {"another way to the same inode",
+                      set_to(kLink).on_disk(kLink, leads_to(100, "/o/libcudart.so")), "absent"},
+                     {"a link to the same path",
+                      set_to(kLink).on_disk(kLink, leads_to(4711, kReal12)), "absent"},
+                     {"a link to another file",
+                      set_to(kLink).on_disk(kLink, leads_to(4711, "/o/other.so")), "warning"}});
+  CHECK(says(find_finding(set_to(kRelative).judge(), "RT11"), "directory was not captured"));
+  const Report unmapped = plain().env(kVariable, kRelative).not_on_disk(kRelative).judge();
+  for (const Selection& row : unmapped.selections) {
+    if (row.policy == "vllm-2026-07") CHECK(row.open == OpenOutcome::unknown);
+  }
+  CHECK(says(find_finding(set_to("").judge(), "RT11"), "would open the main program"));
+}
+
 TEST_CASE("RT11: cuDNN's front end before 1.25 does not read its override") {
   const World set = World()
                         .library(kReal12, runtime12())
