@@ -152,6 +152,21 @@ TEST_CASE("RT05: copies of one major, error under one public soname") {
   CHECK(says(find_finding(pair.judge(), "RT05"), "Only load order decides"));
 }
 
+TEST_CASE("RT05: one file in two loader namespaces is two runtimes, hard links in one are one") {
+  const auto in = [](std::vector<LinkNamespace> spaces) {
+    return World().library(kReal12, runtime12()).with([spaces](Snapshot& s) {
+      s.link_map = Fact<std::vector<LinkNamespace>>::known(spaces);
+    });
+  };
+  const LinkEntry program{0, "", std::nullopt};
+  const LinkEntry runtime{0, std::string(kReal12), 0};
+  const LinkEntry link{0, "/n/link/libcudart.so.12", 0};
+  const Report twice = in({{0, {program, runtime}, {}}, {1, {runtime}, {}}}).judge();
+  CHECK(severity_of(twice, "RT05") == "warning");
+  CHECK(says(find_finding(twice, "RT05"), "In loader namespaces 0 and 1"));
+  CHECK(severity_of(in({{0, {program, runtime, link}, {}}}).judge(), "RT05") == "absent");
+}
+
 TEST_CASE("RT05 says which copy the soname gives, and who uses which") {
   const auto loaded = [](Snapshot& snapshot) {
     // The one at the higher address was loaded first.
