@@ -253,7 +253,8 @@ constexpr std::array kCatalogue{
     CatalogueEntry{
         "RT05", "runtime-duplicate", Owner::image,
         "warning; error if two carry the same public soname, or 400 or 98 was seen",
-        "Two or more genuine runtimes of one CUDA major are mapped.",
+        "Two or more genuine runtimes of one CUDA major are mapped, or one in two loader "
+        "namespaces.",
         "Each has state of its own. With one soname, only the order of loading decides which of "
         "them later users get.",
         "Make all users resolve to one file."},

@@ -1,5 +1,6 @@
 // Presence by mapped objects, by what stands on the target's Python path, by the command line.
-// "Not seen" becomes "absent" only where that path was read completely.
+// "Not seen" becomes "absent" only where that path was read completely, or where nothing runs
+// Python.
 #include "cudart_doctor/analyze/consumers.hpp"
 
 #include <algorithm>
@@ -9,6 +10,8 @@
 
 #include "consumer_presence.hpp"
 #include "consumer_vintage.hpp"
+#include "cudart_doctor/analyze/objects_view.hpp"
+#include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "runtime_signs.hpp"
 #include "site_path.hpp"
@@ -204,6 +207,35 @@ bool python_path_was_read(const Snapshot& snapshot) {
          !snapshot.python.site_directories.empty() && snapshot.python.unread_directories.empty();
 }
 
+/// A name that only a process with a Python interpreter maps: the interpreter or an extension
+/// module.
+bool is_sign_of_python(std::string_view path) {
+  const std::string_view base = base_name(path);
+  return base.starts_with("python") || base.starts_with("pypy") || base.starts_with("libpython") ||
+         base.starts_with("libpypy") || !extension_folder(path).empty() ||
+         path.find("/lib-dynload/") != std::string_view::npos ||
+         path.find("-packages/") != std::string_view::npos;
+}
+
+/// All that could be an interpreter was looked at, and none is. A test case names few objects: what
+/// it leaves out says nothing.
+bool has_no_interpreter(const Snapshot& snapshot) {
+  const std::string* executable = snapshot.process.executable.get();
+  if (snapshot.origin == SnapshotOrigin::fixture || snapshot.environment_only ||
+      snapshot.python.is_python || executable == nullptr || is_sign_of_python(*executable) ||
+      base_link_map(snapshot) == nullptr || count_unread_libraries(snapshot) > 0) {
+    return false;
+  }
+  return std::none_of(
+      snapshot.objects.begin(), snapshot.objects.end(), [](const LoadedObject& object) {
+        return object.executable &&
+               std::any_of(object.paths.begin(), object.paths.end(), is_sign_of_python);
+      });
+}
+
+/// Its search is Python code; others have theirs in a library that runs without an interpreter.
+bool is_python_code(const KnownConsumer& known) { return !known.sources.front().empty(); }
+
 Consumer look_for(std::size_t index, const Snapshot& snapshot, const Seen& seen) {
   const KnownConsumer& known = kKnown[index];
   Consumer consumer;
@@ -229,7 +261,8 @@ Consumer look_for(std::size_t index, const Snapshot& snapshot, const Seen& seen)
 
   if (!consumer.signs.empty())
     consumer.presence = Presence::present;
-  else if (python_path_was_read(snapshot))
+  else if (python_path_was_read(snapshot) ||
+           (is_python_code(known) && has_no_interpreter(snapshot)))
     consumer.presence = Presence::absent;
   fill_vintage(consumer, known, snapshot, source);
   return consumer;

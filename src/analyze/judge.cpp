@@ -13,6 +13,7 @@
 #include "cudart_doctor/analyze/provenance.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/model/link_map_reasons.hpp"
 #include "rules_probe.hpp"
 
 namespace cudart_doctor {
@@ -89,6 +90,7 @@ std::string undecided_reason(const Report& report) {
   if (open != report.candidates.end()) {
     return "what " + escape_foreign(base_name(open->path)) + " is could not be determined";
   }
+  if (snapshot.link_map.reason() == kLoaderHasNotRun) return std::string(kLoaderHasNotRun);
   if (!snapshot.capture.maps_consistent) return "the mappings did not hold still";
   if (const std::string open_profile = undecided_profile(report.selections);
       !open_profile.empty()) {

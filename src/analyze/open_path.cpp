@@ -23,6 +23,10 @@ std::optional<std::size_t> find_by_loader_name(const LinkNamespace& base, const 
 }
 
 FileNow from_disk(const Snapshot& snapshot, std::string_view path) {
+  // Whatever was found there was found from another directory than the target's.
+  if (!path.starts_with('/') && path.find('/') != std::string_view::npos) {
+    return {State::unknown, {}, "it is relative to the target's directory, which was not captured"};
+  }
   const auto found = snapshot.disk.find(std::string(path));
   if (found == snapshot.disk.end()) {
     if (snapshot.origin == SnapshotOrigin::fixture) return {State::absent, {}, {}};

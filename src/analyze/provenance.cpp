@@ -18,7 +18,7 @@ struct Space {
   LoadScope scope;
   std::vector<std::vector<NeededBy>> needed_by;  ///< For each entry of the scope.
   std::vector<Preloaded> preloaded;
-  std::string doubt;  ///< Why "no one needs it" cannot be said; "" where it can.
+  std::string doubt;  ///< Why "no library lists it" cannot be said; "" where it can.
 };
 
 std::string doubt_about(const LoadScope& scope, const std::string& note) {

@@ -263,15 +263,20 @@ std::vector<Finding> judge_names(const Observations& seen) {
   } else {
     const Selection& row = *stopped.front();
     finding.consumer = consumer_phrase(row);
-    finding.effect = row.works() ? "it opens a file that is not the loaded runtime"
-                                 : "it fails before it looks at the real runtime";
+    const bool runtime_loaded = !distinct_runtimes(seen.snapshot, seen.candidates).empty();
+    finding.effect = row.works()      ? "it opens a file that is not the loaded runtime"
+                     : runtime_loaded ? "it fails before it looks at the real runtime"
+                                      : "it fails there; no runtime is loaded that it could take";
     append(finding.evidence, answer_sentences(stopped));
     const std::string releases = helpful_releases(
         seen, stopped, [](const Observations&, const Selection& other) { return other.works(); });
     if (!releases.empty()) finding.fixes.push_back(releases);
-    finding.fixes.push_back(first.in_directory
-                                ? "Or install it in a directory without libcudart in its name"
-                                : "Or keep " + escape_foreign(first.path) + " out of the process");
+    const std::string_view or_else = finding.fixes.empty() ? "" : "Or ";
+    std::string remedy = first.in_directory
+                             ? "install it in a directory without libcudart in its name"
+                             : "keep " + escape_foreign(first.path) + " out of the process";
+    if (or_else.empty()) remedy.front() = first.in_directory ? 'I' : 'K';
+    finding.fixes.push_back(std::string(or_else) + remedy);
     finding.no_help = futile_overrides(stopped);
   }
   for (const NameOnly& line : lines) {

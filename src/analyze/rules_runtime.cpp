@@ -1,4 +1,4 @@
-// RT01, RT02, RT03, RT05, RT06, RT11: what runtimes are there, apart from who selects which.
+// RT01, RT02, RT03, RT05, RT06: what runtimes are there, apart from who selects which.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -8,8 +8,11 @@
 #include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/model/link_map_reasons.hpp"
+#include "cudart_doctor/model/loader_spaces.hpp"
 #include "probe_view.hpp"
 #include "rule_phrases.hpp"
+#include "rules_override.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -74,22 +77,15 @@ std::vector<std::string> needing_objects(const Snapshot& snapshot) {
   return out;
 }
 
-/// A runtime may hide behind an object that could not be read: then nothing is "absent".
+/// A runtime may hide behind an object that could not be read, or be about to come: then nothing is
+/// "absent".
 bool may_hide_a_runtime(const Observations& seen) {
+  // What the loader has yet to map is not missing.
+  if (seen.snapshot.link_map.reason() == kLoaderHasNotRun) return true;
   if (count_unread_libraries(seen.snapshot) > 0) return true;
   return std::any_of(seen.candidates.begin(), seen.candidates.end(), [](const Candidate& c) {
     return c.object && c.kind == RuntimeKind::undetermined;
   });
-}
-
-/// Rows of a consumer, or of all scanning ones, that count in full.
-Rows counting_rows(const Observations& seen, std::string_view consumer) {
-  Rows out;
-  for (const Selection* row : scanning_rows(seen)) {
-    if (!counts_in_full(*row)) continue;
-    if (consumer.empty() || row->consumer == consumer) out.push_back(row);
-  }
-  return out;
 }
 
 /// Rows of consumers that are here and find nothing among the mappings.
@@ -264,6 +260,29 @@ std::vector<Finding> judge_duplicates(const Observations& seen) {
   return out;
 }
 
+/// RT05 for one file: dlmopen loads it anew, with variables of its own.
+std::vector<Finding> judge_namespace_copies(const Observations& seen) {
+  std::vector<Finding> out;
+  for (const Candidate* candidate : distinct_runtimes(seen.snapshot, seen.candidates)) {
+    const auto ids = loader_namespaces_of(seen.snapshot, *candidate->object);
+    if (ids.size() < 2) continue;
+    std::vector<std::string> names;
+    for (const std::uint32_t id : ids) names.push_back(std::to_string(id));
+    Finding finding = start_finding("RT05", Severity::warning,
+                                    escape_foreign(base_name(candidate->path)) + " is loaded " +
+                                        std::to_string(ids.size()) + " times, once in each of " +
+                                        std::to_string(ids.size()) + " loader namespaces.");
+    finding.effect =
+        "each namespace's libraries use their own copy; handles do not pass between the copies";
+    finding.evidence.push_back(described(seen, *candidate));
+    finding.evidence.push_back("In loader namespaces " + listed(names, "and") +
+                               " (0 is the program's, others come from dlmopen)");
+    finding.fixes = {"Use CUDA in one namespace only, or pass no handles between them"};
+    out.push_back(std::move(finding));
+  }
+  return out;
+}
+
 bool cudnn_frontend_mapped(const Snapshot& snapshot) {
   return std::any_of(snapshot.objects.begin(), snapshot.objects.end(), [](const auto& object) {
     const auto& uses = object.uses_rules;
@@ -274,14 +293,6 @@ bool cudnn_frontend_mapped(const Snapshot& snapshot) {
       return marker.find("Multiple libcudart libraries found") != std::string::npos;
     });
   });
-}
-
-/// CUDNN_FRONTEND_CUDART_LIB_NAME, which 1.25.0 and later read; nullptr where it is not set.
-const std::string* frontend_override(const Snapshot& snapshot) {
-  const Environment* environment = snapshot.environment.get();
-  const std::string* value =
-      environment == nullptr ? nullptr : environment->find("CUDNN_FRONTEND_CUDART_LIB_NAME");
-  return value == nullptr || value->empty() ? nullptr : value;
 }
 
 /// An environment that could not be read is neither set nor unset.
@@ -389,76 +400,6 @@ std::vector<Finding> judge_majors(const Observations& seen) {
   return {std::move(finding)};
 }
 
-Finding ineffective(Severity severity, std::string_view variable, std::string_view why,
-                    const std::string& value) {
-  Finding finding = start_finding("RT11", severity,
-                                  std::string(variable) + " is set, but " + std::string(why) + ".");
-  finding.effect = "the runtime that was asked for is not the one that is used";
-  finding.evidence.push_back(std::string(variable) + "=" + escape_foreign(value));
-  return finding;
-}
-
-/// RT11 for VLLM_CUDART_SO_PATH, the one override that a scanning consumer reads.
-std::vector<Finding> judge_vllm_override(const Observations& seen) {
-  constexpr std::string_view kVariable = "VLLM_CUDART_SO_PATH";
-  const Environment* environment = seen.snapshot.environment.get();
-  const std::string* value = environment == nullptr ? nullptr : environment->find(kVariable);
-  if (value == nullptr) return {};
-  const Rows vllm = counting_rows(seen, "vllm");
-  if (vllm.empty()) {
-    const Rows others = counting_rows(seen, {});
-    Finding finding = ineffective(others.empty() ? Severity::info : Severity::warning, kVariable,
-                                  "vLLM, which alone reads it, is not in this process", *value);
-    finding.effect = "none: no other consumer reads it";
-    finding.fixes = {"Unset it"};
-    return {std::move(finding)};
-  }
-  const auto entry = seen.snapshot.disk.find(*value);
-  const bool missing = entry != seen.snapshot.disk.end() && entry->second.kind == DiskKind::absent;
-  if (missing) {
-    Finding finding =
-        ineffective(Severity::error, kVariable, "there is no file of that name", *value);
-    finding.evidence.emplace_back("Nothing is at that path in the target's view");
-    finding.fixes = {"Correct the path, or unset the variable"};
-    return {std::move(finding)};
-  }
-  const auto outranked = std::find_if(vllm.begin(), vllm.end(), [&](const Selection* row) {
-    return row->chosen_text != *value && row->outcome != Outcome::none;
-  });
-  if (outranked == vllm.end()) return {};
-  Finding finding =
-      ineffective(Severity::warning, kVariable, "vLLM's scan finds a match before it", *value);
-  const Selection& row = **outranked;
-  finding.consumer = consumer_phrase(row);
-  const Candidate* taken = candidate_of(seen, row);
-  finding.evidence.push_back("The scan stops at " + (taken != nullptr
-                                                         ? escape_foreign(taken->path)
-                                                         : escape_foreign(row.chosen_text)));
-  finding.evidence.emplace_back("vLLM reads the variable only when its scan finds nothing");
-  const bool is_file = entry != seen.snapshot.disk.end() && entry->second.kind == DiskKind::file;
-  finding.evidence.emplace_back(is_file ? "The value is sound: there is a file of that name"
-                                        : "Whether the value leads to a file is not known");
-  finding.fixes = {"Unset it, or keep what the scan finds out of the process"};
-  return {std::move(finding)};
-}
-
-/// RT11 for cuDNN's front end: releases before 1.25.0 do not know the variable.
-std::vector<Finding> judge_frontend_override(const Observations& seen) {
-  const std::string* value = frontend_override(seen.snapshot);
-  if (value == nullptr) return {};
-  const auto old =
-      std::find_if(seen.selections.begin(), seen.selections.end(), [](const Selection& row) {
-        return row.policy == "cudnn-frontend" && row.presence == Presence::present;
-      });
-  if (old == seen.selections.end()) return {};
-  Finding finding = ineffective(Severity::warning, "CUDNN_FRONTEND_CUDART_LIB_NAME",
-                                "the cuDNN front end here does not read it", *value);
-  finding.consumer = consumer_phrase(*old);
-  finding.evidence.push_back("Here: " + finding.consumer);
-  finding.fixes = {"cuDNN front end 1.25.0 or later reads it"};
-  return {std::move(finding)};
-}
-
 }  // namespace
 
 std::vector<const Candidate*> distinct_runtimes(const Snapshot& snapshot,
@@ -480,8 +421,8 @@ std::vector<const Candidate*> distinct_runtimes(const Snapshot& snapshot,
 
 std::vector<Finding> judge_runtimes(const Observations& seen) {
   std::vector<Finding> out;
-  for (auto* const rule : {&judge_absence, &judge_look_alikes, &judge_duplicates, &judge_majors,
-                           &judge_vllm_override, &judge_frontend_override}) {
+  for (auto* const rule : {&judge_absence, &judge_look_alikes, &judge_duplicates,
+                           &judge_namespace_copies, &judge_majors, &judge_overrides}) {
     append_findings(out, rule(seen));
   }
   return out;

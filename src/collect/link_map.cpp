@@ -8,6 +8,7 @@
 
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/collect/memory_reading.hpp"
+#include "cudart_doctor/model/link_map_reasons.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -37,9 +38,14 @@ struct RemoteLinkMap {
 };
 static_assert(sizeof(RemoteDebug) == 40 && sizeof(RemoteLinkMap) == 40);
 
-/// Where PT_DYNAMIC lies in memory. Errors: unsupported (there is none), malformed.
-Result<std::uint64_t> find_dynamic(ByteSource& memory,
-                                   const std::map<std::uint64_t, std::uint64_t>& auxv) {
+struct ProgramHeaders {
+  std::uint64_t dynamic = 0;  ///< Where PT_DYNAMIC lies in memory.
+  bool has_interpreter = false;
+};
+
+/// Errors: unsupported (there is no PT_DYNAMIC), malformed.
+Result<ProgramHeaders> read_headers(ByteSource& memory,
+                                    const std::map<std::uint64_t, std::uint64_t>& auxv) {
   const auto headers = auxv.find(AT_PHDR);
   const auto count = auxv.find(AT_PHNUM);
   const auto size = auxv.find(AT_PHENT);
@@ -51,6 +57,7 @@ Result<std::uint64_t> find_dynamic(ByteSource& memory,
   }
   std::optional<std::uint64_t> bias;
   std::optional<std::uint64_t> dynamic;
+  bool has_interpreter = false;
   for (std::uint64_t i = 0; i < count->second; ++i) {
     auto header = read_value<Elf64_Phdr>(memory, headers->second + i * sizeof(Elf64_Phdr));
     if (!header) return tl::unexpected(header.error());
@@ -59,22 +66,24 @@ Result<std::uint64_t> find_dynamic(ByteSource& memory,
     if (header->p_type == PT_LOAD && header->p_offset == 0 && !bias) {
       bias = headers->second - sizeof(Elf64_Ehdr) - header->p_vaddr;
     }
+    if (header->p_type == PT_INTERP) has_interpreter = true;
     if (header->p_type == PT_DYNAMIC) dynamic = header->p_vaddr;
   }
   if (!dynamic) return fail(ErrorKind::unsupported, "statically linked: there is no link map");
   if (!bias) return fail(ErrorKind::malformed, "the program's load address could not be found");
-  return *bias + *dynamic;
+  return ProgramHeaders{*bias + *dynamic, has_interpreter};
 }
 
-Result<std::uint64_t> find_debug(ByteSource& memory, std::uint64_t dynamic) {
+Result<std::uint64_t> find_debug(ByteSource& memory, const ProgramHeaders& headers) {
   for (std::uint64_t i = 0; i < kMaxDynamic; ++i) {
-    auto entry = read_value<Elf64_Dyn>(memory, dynamic + i * sizeof(Elf64_Dyn));
+    auto entry = read_value<Elf64_Dyn>(memory, headers.dynamic + i * sizeof(Elf64_Dyn));
     if (!entry) return tl::unexpected(entry.error());
     if (entry->d_tag == DT_NULL) break;
     if (entry->d_tag != DT_DEBUG) continue;
     if (entry->d_un.d_ptr != 0) return entry->d_un.d_ptr;
-    return fail(ErrorKind::unsupported,
-                "DT_DEBUG is empty: statically linked, or the loader has not run yet");
+    // Only ld.so fills it; a static PIE has the entry as well, and nobody who would.
+    if (headers.has_interpreter) return fail(ErrorKind::io, std::string(kLoaderHasNotRun));
+    return fail(ErrorKind::unsupported, "statically linked: DT_DEBUG is empty");
   }
   return fail(ErrorKind::unsupported, "the program has no DT_DEBUG entry");
 }
@@ -120,9 +129,9 @@ LinkedNamespace follow(ByteSource& memory, std::uint64_t address) {
 
 Result<LinkMapLook> read_link_map(ByteSource& memory,
                                   const std::map<std::uint64_t, std::uint64_t>& auxv) {
-  auto dynamic = find_dynamic(memory, auxv);
-  if (!dynamic) return tl::unexpected(dynamic.error());
-  auto address = find_debug(memory, *dynamic);
+  auto headers = read_headers(memory, auxv);
+  if (!headers) return tl::unexpected(headers.error());
+  auto address = find_debug(memory, *headers);
   if (!address) return tl::unexpected(address.error());
 
   LinkMapLook look;

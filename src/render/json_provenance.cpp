@@ -1,6 +1,7 @@
 // Who brought a runtime, who uses it, and global_names, of the JSON report.
 #include <algorithm>
 
+#include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/json_parts.hpp"
 #include "render/names.hpp"
@@ -47,6 +48,19 @@ std::string slots_reason(const Snapshot& snapshot) {
   return reason;
 }
 
+/// Why nobody can be said not to use the runtime: a library that lists no CUDA library may bind to
+/// it through global scope, and its names are read on request only. "" where all were read.
+std::string unread_users_reason(const Snapshot& snapshot) {
+  const auto skipped = std::ranges::count_if(snapshot.objects, [](const LoadedObject& object) {
+    const ElfFacts* elf = object.elf.get();
+    return object.executable && elf != nullptr && !elf->symbols_walked;
+  });
+  if (skipped == 0) return {};
+  return "the names that " +
+         count_of(static_cast<std::uint64_t>(skipped), "loaded library", "loaded libraries") +
+         " may use of it were not read; --deep reads them";
+}
+
 Json runtime_of(const Report& report, std::size_t object) {
   const auto refs = candidate_refs(report);
   for (std::size_t i = 0; i < report.candidates.size(); ++i) {
@@ -83,7 +97,10 @@ void put_provenance(Json& out, const Report& report, std::size_t candidate) {
   } else {
     put_known(out, "needed_by", needed_by_part(report, own));
   }
-  const std::string reason = slots_reason(report.snapshot);
+  std::string reason = slots_reason(report.snapshot);
+  if (reason.empty() && report.candidates[candidate].loaded) {
+    reason = unread_users_reason(report.snapshot);
+  }
   if (reason.empty() || !own.used_by.empty()) {
     put_known(out, "used_by", used_by_part(report, own));
   } else {

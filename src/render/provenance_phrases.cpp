@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/model/loader_spaces.hpp"
 #include "render/describe.hpp"
 #include "render/style.hpp"
 
@@ -57,7 +58,7 @@ std::string arrival_phrase(const Report& report, const Provenance& own, std::siz
     case Arrival::preload: return "preloaded: " + printable(own.arrival_note);
     case Arrival::opened:
       // Of an environment alone: the child that looked opened it.
-      return report.snapshot.environment_only ? "" : "dlopened, no one needs it";
+      return report.snapshot.environment_only ? "" : "dlopened, no library lists it";
     case Arrival::needed:
     case Arrival::unknown: break;
   }
@@ -97,7 +98,12 @@ std::vector<std::string> provenance_phrases(const Report& report, std::size_t ca
     if (!phrase.empty()) out.push_back(std::move(phrase));
   };
   add(arrival_phrase(report, own, most));
-  if (own.loader_namespace != 0) {
+  const auto object = report.candidates[candidate].object;
+  const std::size_t spaces =
+      object ? loader_namespaces_of(report.snapshot, *object).size() : std::size_t{0};
+  if (spaces > 1) {
+    add("loaded " + std::to_string(spaces) + " times, in as many loader namespaces (dlmopen)");
+  } else if (own.loader_namespace != 0) {
     add("in loader namespace " + std::to_string(own.loader_namespace) + " (dlmopen)");
   }
   if (const auto place = place_by_load(report, candidate)) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "cudart_doctor/model/link_map_reasons.hpp"
 #include "support/catch.hpp"
 
 using namespace cudart_doctor;
@@ -122,6 +123,26 @@ TEST_CASE("a static program has no link map") {
   auto look = read_link_map(image, Image::auxv());
   REQUIRE_FALSE(look);
   CHECK(look.error().kind == ErrorKind::unsupported);
+}
+
+TEST_CASE("an empty DT_DEBUG: a static program, or one whose interpreter has not run yet") {
+  Image image;
+  Elf64_Dyn debug = {};
+  debug.d_tag = DT_DEBUG;
+  image.put(Image::kDynamic, debug);
+  auto auxv = Image::auxv();
+  auto look = read_link_map(image, auxv);
+  REQUIRE_FALSE(look);
+  CHECK(look.error().kind == ErrorKind::unsupported);
+
+  Elf64_Phdr interpreter = {};
+  interpreter.p_type = PT_INTERP;
+  image.put(sizeof(Elf64_Ehdr) + 2 * sizeof interpreter, interpreter);
+  auxv[AT_PHNUM] = 3;
+  look = read_link_map(image, auxv);
+  REQUIRE_FALSE(look);
+  CHECK(look.error().kind != ErrorKind::unsupported);
+  CHECK(look.error().message == kLoaderHasNotRun);
 }
 
 TEST_CASE("an auxiliary vector that lies is refused") {

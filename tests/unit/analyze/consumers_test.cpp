@@ -90,6 +90,45 @@ TEST_CASE("absent needs a Python path that was read completely") {
   }
 }
 
+TEST_CASE("a program without an interpreter has no consumer that is Python code") {
+  Snapshot snapshot;
+  snapshot.process.executable = Fact<std::string>::known("/opt/server");
+  map_object(snapshot, "/opt/server");
+  snapshot.link_map = Fact<std::vector<LinkNamespace>>::known({{0, {{0, "", 0}}, {}}});
+  SECTION("nothing of Python is there") {
+    CHECK(consumer(snapshot, "vllm").presence == Presence::absent);
+    CHECK(consumer(snapshot, "flashinfer").presence == Presence::absent);
+    // These run without Python too.
+    CHECK(consumer(snapshot, "cudnn-frontend").presence == Presence::unknown);
+    CHECK(consumer(snapshot, "torch").presence == Presence::unknown);
+  }
+  SECTION("an embedded interpreter") {
+    map_object(snapshot, "/usr/lib/libpython3.12.so.1.0");
+    CHECK(consumer(snapshot, "vllm").presence == Presence::unknown);
+  }
+  SECTION("an interpreter that is linked in loaded an extension module") {
+    map_object(snapshot, "/opt/lib/_ctypes.cpython-312-x86_64-linux-gnu.so");
+    CHECK(consumer(snapshot, "vllm").presence == Presence::unknown);
+  }
+  SECTION("the link map is not known") {
+    snapshot.link_map = Fact<std::vector<LinkNamespace>>::unknown("permission denied");
+    CHECK(consumer(snapshot, "vllm").presence == Presence::unknown);
+  }
+  SECTION("a library could not be read") {
+    map_object(snapshot, "/opt/libfoo.so");
+    snapshot.objects.back().elf = Fact<ElfFacts>::unknown("permission denied");
+    CHECK(consumer(snapshot, "vllm").presence == Presence::unknown);
+  }
+  SECTION("the executable is not known") {
+    snapshot.process.executable = Fact<std::string>::unknown("permission denied");
+    CHECK(consumer(snapshot, "vllm").presence == Presence::unknown);
+  }
+  SECTION("a test case") {
+    snapshot.origin = SnapshotOrigin::fixture;
+    CHECK(consumer(snapshot, "vllm").presence == Presence::unknown);
+  }
+}
+
 TEST_CASE("a mapped object of a package makes it present") {
   struct Row {
     std::string path;

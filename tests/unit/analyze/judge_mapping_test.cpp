@@ -161,6 +161,14 @@ TEST_CASE("MP06: only the name, critical where the old scan stops at it") {
   CHECK(says(find_finding(last.judge(), "MP06"), "the directory name libcudart-12"));
 }
 
+TEST_CASE("MP06 speaks of a real runtime only where one is loaded, and of a first remedy first") {
+  const Report report = World().data("/d/libcudart_log.txt", make_plain()).judge();
+  const Finding* finding = find_finding(report, "MP06");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->effect.find("real runtime") == std::string::npos);
+  CHECK_FALSE(finding->fixes.front().starts_with("Or "));
+}
+
 TEST_CASE("MP07: paths that simple tools misread") {
   check_all(
       "MP07",

@@ -1,4 +1,5 @@
 // RT01, RT02, RT03, RT05, RT06, RT11: what is there, apart from who takes it.
+#include "cudart_doctor/model/link_map_reasons.hpp"
 #include "judge_world.hpp"
 #include "support/catch.hpp"
 
@@ -49,6 +50,16 @@ TEST_CASE("RT01: no runtime, shared or static, and everything was read") {
        {"a suspect could not be read", plain().unread(kReal12, "Permission denied"), "absent"},
        {"any library could not be read: it may be one",
         plain().unread("/x/libfoo.so", "Permission denied"), "absent"}});
+}
+
+TEST_CASE("while its loader has not run, a process lacks nothing and nothing is decided") {
+  World starting = plain().library("/x/app", needing("libcudart.so.12")).with([](Snapshot& s) {
+    s.link_map = Fact<std::vector<LinkNamespace>>::unknown(std::string(kLoaderHasNotRun));
+  });
+  const Report report = starting.judge();
+  CHECK(severity_of(report, "RT01") == "absent");
+  CHECK(report.verdict.undecided == kLoaderHasNotRun);
+  CHECK(report.verdict.exit_code == 3);
 }
 
 TEST_CASE("RT01 names the runtime that is needed and the wheel that brings it") {
@@ -141,6 +152,21 @@ TEST_CASE("RT05: copies of one major, error under one public soname") {
   CHECK(says(find_finding(pair.judge(), "RT05"), "Only load order decides"));
 }
 
+TEST_CASE("RT05: one file in two loader namespaces is two runtimes, hard links in one are one") {
+  const auto in = [](std::vector<LinkNamespace> spaces) {
+    return World().library(kReal12, runtime12()).with([spaces](Snapshot& s) {
+      s.link_map = Fact<std::vector<LinkNamespace>>::known(spaces);
+    });
+  };
+  const LinkEntry program{0, "", std::nullopt};
+  const LinkEntry runtime{0, std::string(kReal12), 0};
+  const LinkEntry link{0, "/n/link/libcudart.so.12", 0};
+  const Report twice = in({{0, {program, runtime}, {}}, {1, {runtime}, {}}}).judge();
+  CHECK(severity_of(twice, "RT05") == "warning");
+  CHECK(says(find_finding(twice, "RT05"), "In loader namespaces 0 and 1"));
+  CHECK(severity_of(in({{0, {program, runtime, link}, {}}}).judge(), "RT05") == "absent");
+}
+
 TEST_CASE("RT05 says which copy the soname gives, and who uses which") {
   const auto loaded = [](Snapshot& snapshot) {
     // The one at the higher address was loaded first.
@@ -226,6 +252,37 @@ TEST_CASE("RT11: an override that is set and not read") {
        {"the environment is unknown", World().library(kReal12, runtime12()), "absent"}});
   CHECK(says(find_finding(valid.judge(), "RT11"), "there is a file of that name"));
   CHECK(says(find_finding(set.judge(), "RT11"), "Whether the value leads to a file is not known"));
+}
+
+TEST_CASE(
+    "RT11: only an absolute path can be known to lead nowhere, and a link leads to its file") {
+  constexpr std::string_view kVariable = "VLLM_CUDART_SO_PATH";
+  const auto set_to = [&](std::string_view value) {
+    return World().library(kReal12, runtime12()).env(kVariable, value);
+  };
+  const auto leads_to = [](std::uint64_t inode, std::string_view real_path) {
+    DiskEntry entry = elf_file(inode, runtime12().elf);
+    entry.real_path = real_path;
+    return entry;
+  };
+  constexpr std::string_view kRelative = "./lib/libcudart.so.12";
+  constexpr std::string_view kLink = "/o/../o/libcudart.so";
+  check_all("RT11", {{"relative", set_to(kRelative).not_on_disk(kRelative), "warning"},
+                     {"empty", set_to("").not_on_disk(""), "warning"},
+                     {"a name for the loader",
+                      set_to("libcudart.so.12").not_on_disk("libcudart.so.12"), "warning"},
+                     {"another way to the same inode",
+                      set_to(kLink).on_disk(kLink, leads_to(100, "/o/libcudart.so")), "absent"},
+                     {"a link to the same path",
+                      set_to(kLink).on_disk(kLink, leads_to(4711, kReal12)), "absent"},
+                     {"a link to another file",
+                      set_to(kLink).on_disk(kLink, leads_to(4711, "/o/other.so")), "warning"}});
+  CHECK(says(find_finding(set_to(kRelative).judge(), "RT11"), "directory was not captured"));
+  const Report unmapped = plain().env(kVariable, kRelative).not_on_disk(kRelative).judge();
+  for (const Selection& row : unmapped.selections) {
+    if (row.policy == "vllm-2026-07") CHECK(row.open == OpenOutcome::unknown);
+  }
+  CHECK(says(find_finding(set_to("").judge(), "RT11"), "would open the main program"));
 }
 
 TEST_CASE("RT11: cuDNN's front end before 1.25 does not read its override") {

@@ -51,7 +51,7 @@ TEST_CASE("arrivals other than a need have words of their own") {
   World world;
   Provenance& own = world.report.provenance[0];
   own.arrival = Arrival::opened;
-  CHECK(world.phrases(0) == "dlopened, no one needs it");
+  CHECK(world.phrases(0) == "dlopened, no library lists it");
   own.arrival = Arrival::preload;
   own.arrival_note = "LD_PRELOAD";
   CHECK(world.phrases(0) == "preloaded: LD_PRELOAD");
@@ -99,6 +99,33 @@ TEST_CASE("slots that could not be read make the users unknown, not none") {
   const auto runtime = world.json()["runtimes"][0];
   CHECK(runtime["used_by"].is_null());
   CHECK(runtime["used_by_reason"] == "no permission");
+}
+
+TEST_CASE("users are unknown, not none, where a library's names were not read") {
+  World world;
+  Report& report = world.report;
+  for (LoadedObject& object : report.snapshot.objects) {
+    object.executable = true;
+    ElfFacts elf;
+    elf.symbols_walked = true;
+    object.elf = Fact<ElfFacts>::known(elf);
+  }
+  report.candidates[0].loaded = true;
+  CHECK(world.json()["runtimes"][0]["used_by"] == nlohmann::json::array());
+  report.snapshot.objects[world.torch].elf = Fact<ElfFacts>::known({});
+  CHECK(world.json()["runtimes"][0]["used_by"].is_null());
+  CHECK_THAT(world.json()["runtimes"][0]["used_by_reason"].get<std::string>(),
+             ContainsSubstring("1 loaded library") && ContainsSubstring("--deep"));
+}
+
+TEST_CASE("one file in two loader namespaces is said to be loaded twice") {
+  World world;
+  const auto object = world.report.candidates[0].object;
+  REQUIRE(object);
+  const LinkEntry entry{0, "/x", static_cast<std::uint32_t>(*object)};
+  world.report.snapshot.link_map =
+      Fact<std::vector<LinkNamespace>>::known({{0, {entry}, {}}, {1, {entry}, {}}});
+  CHECK(world.phrases(0) == "loaded 2 times, in as many loader namespaces (dlmopen)");
 }
 
 TEST_CASE("a name of global scope has its definer, or all that could be it") {
