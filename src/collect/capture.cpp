@@ -239,7 +239,8 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   snapshot.peers = std::move(*peers);
   read_loader_cache(context, snapshot);
   DiskReader disk(context, snapshot);
-  read_python(context, snapshot, disk);
+  auto python = read_python(context, snapshot, disk);
+  if (!python) return tl::unexpected(python.error());
   find_installed(context, snapshot, disk);
   read_wanted(context, snapshot, disk);
   find_owners(context, snapshot, disk);

@@ -10,7 +10,7 @@ namespace cudart_doctor {
 
 /// Fills Snapshot::python. For a target that runs Python: its own environment; else the active one
 /// (--python, VIRTUAL_ENV, CONDA_PREFIX, python3 on PATH). Needs objects, environment and process
-/// facts to be there already.
-void read_python(const CaptureContext& context, Snapshot& snapshot, const DiskReader& disk);
+/// facts to be there already. Error: usage, where --python names no Python that has packages.
+Result<void> read_python(const CaptureContext& context, Snapshot& snapshot, const DiskReader& disk);
 
 }  // namespace cudart_doctor
