@@ -173,17 +173,19 @@ constexpr std::array kCatalogue{
         "always compared.",
         "Follow the step and the side in the evidence; turn custom all-reduce off meanwhile."},
     CatalogueEntry{
-        "MP01", "mapping-deleted", Owner::image, "warning; critical if a rule selects it",
+        "MP01", "mapping-deleted", Owner::image,
+        "warning; critical if a rule in use takes it and cannot open it",
         "The mapped file was deleted, and nothing is at its path now.",
         "The process runs on with the old code. A consumer that opens the path taken from maps "
         "(vLLM, SGLang, FlashInfer) fails, unless the loader knows the library by this very name.",
         "Put the file back (reinstall its package), then restart the process."},
     CatalogueEntry{
-        "MP02", "mapping-replaced", Owner::image, "error; critical if a rule selects it",
+        "MP02", "mapping-replaced", Owner::image,
+        "error; critical if a rule in use takes it and fails or maps the new file",
         "The mapped file was replaced: another file is at its path now (what package managers do).",
         "A consumer that opens the path (vLLM, SGLang, FlashInfer) may map the new file as a "
-        "second "
-        "runtime beside the old one, silently, or fail.",
+        "second runtime beside the old one, silently, or fail, unless the loader knows the "
+        "library by this very name.",
         "Restart the process. Cutting the \" (deleted)\" mark and opening the path is no remedy."},
     CatalogueEntry{
         "MP03", "mapping-memfd", Owner::user, "warning",

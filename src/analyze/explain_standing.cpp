@@ -35,8 +35,8 @@ constexpr std::uint32_t kSearch = kPaths | kCache | kEnvironment;
 
 constexpr std::array kNeeds{
     NeedsRow{"DR01", kObjects | kSearch},
-    NeedsRow{"DR02", kSearch},
-    NeedsRow{"DR03", kSearch},
+    NeedsRow{"DR02", kSearch | kProbe},
+    NeedsRow{"DR03", kSearch | kProbe},
     NeedsRow{"DR04", kObjects | kSearch | kModule},
     NeedsRow{"DR05", kObjects | kSearch | kModule},
     NeedsRow{"DR06", kProbe},

@@ -14,6 +14,7 @@
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/model/link_map_reasons.hpp"
+#include "driver_in_use.hpp"
 #include "rules_probe.hpp"
 
 namespace cudart_doctor {
@@ -174,6 +175,7 @@ void judge(Report& report, const JudgeOptions& options) {
   const Observations seen{report.snapshot,  report.candidates, report.companions,
                           report.consumers, report.selections, report.provenance};
   report.findings.clear();
+  report.driver_absent = is_driver_absent(seen);
   for (auto* const family :
        {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver, &judge_symbols,
         &judge_profiles, &judge_sonames, &judge_origins, &judge_preloads, &judge_nvrtc, &judge_ipc,

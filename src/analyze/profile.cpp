@@ -144,17 +144,17 @@ Selection follow_with_profile(const Profile& profile, const Snapshot& snapshot,
   row.error_text.clear();
   row.error_type.clear();
   std::vector<std::string_view> names;
-  std::vector<std::string> beyond;
   for (const std::string& name : profile.names) {
-    if (is_looked_up(name))
+    if (is_looked_up(name)) {
       names.emplace_back(name);
-    else
-      beyond.push_back(name);
+    } else {
+      row.unrecorded.push_back(name);
+    }
   }
   MissingNames missing = missing_names(snapshot, row, names);
   row.missing = std::move(missing.names);
-  row.missing_known = missing.known && beyond.empty();
-  for (const std::string& name : beyond) {
+  row.missing_known = missing.known && row.unrecorded.empty();
+  for (const std::string& name : row.unrecorded) {
     row.steps.push_back({name, StepVerdict::noted,
                          "not looked up: only names of CUDA's own interfaces are recorded"});
   }

@@ -68,6 +68,11 @@ std::string release_of(std::string_view version) {
   return std::string(parts[0]) + "." + std::string(parts[1]);
 }
 
+std::string short_build_id(std::string_view build_id) {
+  constexpr std::size_t kDigits = 12;
+  return escape_foreign(build_id.substr(0, kDigits));
+}
+
 std::string shown_address(std::uint64_t address) {
   std::array<char, 16> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), address, 16).ptr;

@@ -6,6 +6,7 @@
 
 #include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/analyze/maps_view.hpp"
+#include "cudart_doctor/analyze/open_path.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/analyze/scan_plan.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -36,19 +37,59 @@ std::vector<std::size_t> objects_of_interest(const Observations& seen) {
   return {out.begin(), out.end()};
 }
 
-/// The scanning rows that count in full and whose answer is this object; may be none.
-Rows takers_of(const Observations& seen, std::size_t object) {
-  Rows out;
+/// The scanning rows that count in full and whose answer is one object, by what their opening
+/// gives.
+struct Takers {
+  Rows harmed;  ///< It fails, maps the new file, or cannot be told.
+  Rows served;  ///< It gives the loaded library: the loader knows that by the very name.
+};
+
+Takers takers_of(const Observations& seen, std::size_t object) {
+  Takers out;
   for (const Selection* row : scanning_rows(seen)) {
     const bool takes = row->outcome == Outcome::selected && row->object == object;
-    if (takes && counts_in_full(*row)) out.push_back(row);
+    if (!takes || !counts_in_full(*row)) continue;
+    const bool old = row->open == OpenOutcome::old_object;
+    (old ? out.served : out.harmed).push_back(row);
   }
-  return leading_rows(out);
+  out.harmed = leading_rows(out.harmed);
+  out.served = leading_rows(out.served);
+  return out;
+}
+
+std::string harm_of(const Selection& row) {
+  switch (row.open) {
+    case OpenOutcome::fails: return "would open its path and fail";
+    case OpenOutcome::new_object:
+    case OpenOutcome::loads: return "would open its path and map the new file as a second library";
+    case OpenOutcome::unknown: return "would open its path: what that gives could not be told";
+    case OpenOutcome::not_asked:
+    case OpenOutcome::old_object: break;
+  }
+  return "would open its path";
 }
 
 std::string build_id_text(const LoadedObject& object) {
   const ElfFacts* elf = object.elf.get();
-  return elf != nullptr && elf->build_id ? ", build-id " + *elf->build_id : std::string();
+  return elf != nullptr && elf->build_id ? ", build-id " + short_build_id(*elf->build_id)
+                                         : std::string();
+}
+
+/// `by_path`: what opening the library's own path, without the mark, gives in the target.
+std::string effect_of_opening(const LoadedObject& object, OpenOutcome by_path) {
+  const bool deleted = object.state == FileState::deleted;
+  if (by_path == OpenOutcome::old_object) {
+    return deleted ? "what is loaded runs on, also for who opens this very path; by another path "
+                     "(a link to it) opening fails"
+                   : "what is loaded runs on, also for who opens this very path; another path (a "
+                     "link to it) gives the new file as a second library";
+  }
+  const std::string may = by_path == OpenOutcome::unknown ? "may " : "";
+  const std::string end = may.empty() ? "s" : "";
+  return deleted
+             ? "what is loaded runs on; whoever opens the library by its path " + may + "fail" + end
+             : "what is loaded runs on; whoever opens the path " + may + "get" + end +
+                   " the new file as a second library";
 }
 
 std::vector<Finding> judge_lost_files(const Observations& seen) {
@@ -57,39 +98,46 @@ std::vector<Finding> judge_lost_files(const Observations& seen) {
     const LoadedObject& object = seen.snapshot.objects[index];
     const bool deleted = object.state == FileState::deleted;
     if (!deleted && object.state != FileState::replaced) continue;
-    const Rows takers = takers_of(seen, index);
+    const Takers takers = takers_of(seen, index);
     Severity severity = deleted ? Severity::warning : Severity::error;
-    if (!takers.empty()) severity = Severity::critical;
+    if (!takers.harmed.empty()) severity = Severity::critical;
+    // Under the name that it was loaded by, the loader gives the loaded library and looks at no
+    // file.
+    const OpenOutcome by_path = open_path(seen.snapshot, cut_deleted_mark(object.path())).open;
     Finding finding = start_finding(
         deleted ? "MP01" : "MP02", severity,
         "The file of the loaded " + escape_foreign(base_name(object.path())) + " was " +
             (deleted ? "deleted" : "replaced by another") + " under the running process.");
-    finding.effect = deleted
-                         ? "what is loaded runs on; whoever opens the library by its path fails"
-                         : "what is loaded runs on; whoever opens the path gets the new file as a "
-                           "second library";
-    if (!takers.empty()) {
-      const Selection& first = *takers.front();
+    finding.effect = effect_of_opening(object, by_path);
+    if (!takers.harmed.empty()) {
+      const Selection& first = *takers.harmed.front();
       finding.consumer = consumer_phrase(first);
+      finding.policy = first.policy;
       if (!first.error_text.empty()) {
-        finding.effect = "what is loaded runs on; " + failure_effect_of(takers);
+        finding.effect = "what is loaded runs on; " + failure_effect_of(takers.harmed);
       }
       finding.evidence.push_back(sentence_about(
-          takers, "would open its path" +
-                      (first.error_text.empty() ? "" : " and fail: " + first.error_text)));
+          takers.harmed,
+          harm_of(first) + (first.error_text.empty() ? "" : ": " + first.error_text)));
+    }
+    if (!takers.served.empty()) {
+      finding.evidence.push_back(sentence_about(
+          takers.served,
+          "gets the loaded library: the loader knows it by the name that is opened"));
     }
     finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " +
                                key_text(object.key) + build_id_text(object));
     if (object.path_now) {
-      finding.evidence.push_back(
-          "At the path now: " + key_text(*object.path_now) +
-          (object.path_now_build_id ? ", build-id " + *object.path_now_build_id : ""));
+      finding.evidence.push_back("At the path now: " + key_text(*object.path_now) +
+                                 (object.path_now_build_id
+                                      ? ", build-id " + short_build_id(*object.path_now_build_id)
+                                      : ""));
     }
     const std::string owner = owner_sentence(seen.snapshot, object.path());
     if (!owner.empty()) finding.evidence.push_back(owner);
     finding.fixes = lost_file_remedies(seen, index);
-    if (deleted) {
-      finding.no_help = futile_overrides(takers);
+    if (deleted || by_path == OpenOutcome::old_object) {
+      finding.no_help = futile_overrides(takers.harmed);
     } else {
       finding.no_help = {
           "Opening the path without \" (deleted)\": maps the new file beside the old"};
@@ -181,9 +229,10 @@ std::vector<Finding> judge_identity(const Observations& seen) {
                                         : " has another device or inode than the mapping."));
     finding.evidence.push_back("Mapped: " + escape_foreign(object.path()) + ", " +
                                key_text(object.key) + build_id_text(object));
-    finding.evidence.push_back(
-        "At the path: " + key_text(*object.path_now) +
-        (object.path_now_build_id ? ", build-id " + *object.path_now_build_id : ""));
+    finding.evidence.push_back("At the path: " + key_text(*object.path_now) +
+                               (object.path_now_build_id
+                                    ? ", build-id " + short_build_id(*object.path_now_build_id)
+                                    : ""));
     if (!other_inode || !other_build) {
       finding.effect = "none known: overlay file systems number one file in two ways";
     }
@@ -263,6 +312,7 @@ std::vector<Finding> judge_names(const Observations& seen) {
   } else {
     const Selection& row = *stopped.front();
     finding.consumer = consumer_phrase(row);
+    finding.policy = row.policy;
     const bool runtime_loaded = !distinct_runtimes(seen.snapshot, seen.candidates).empty();
     finding.effect = row.works()      ? "it opens a file that is not the loaded runtime"
                      : runtime_loaded ? "it fails before it looks at the real runtime"

@@ -16,21 +16,28 @@ std::string taken_file(const Snapshot& snapshot, const Selection& row) {
 }
 
 /// "cudaA, cudaB and 3 more"
-std::string shown_names(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 4;
-  const std::size_t count = std::min(names.size(), kMost);
+std::string shown_names(const std::vector<std::string>& names, std::size_t most) {
+  const std::size_t count = std::min(names.size(), most);
   std::string out = join({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count)}, ", ");
-  if (names.size() > kMost) out += " and " + std::to_string(names.size() - kMost) + " more";
+  if (names.size() > most) out += " and " + std::to_string(names.size() - most) + " more";
   return out;
 }
+
+constexpr std::size_t kInHeadline = 2;
+constexpr std::size_t kInEvidence = 4;
+
+std::string quoted(const std::string& title) { return '"' + title + '"'; }
 
 std::string rule_of(const Selection& row) {
   return row.vintage.substr(std::string_view("follows ").size());
 }
 
+/// What tells where the rule looks.
+std::string command_about(const Selection& row) { return "cudart-doctor policies " + rule_of(row); }
+
 Finding start(const Selection& row, const std::string& what) {
   Finding finding =
-      start_finding("SY06", Severity::error, "Profile " + row.title + ": " + what + ".");
+      start_finding("SY06", Severity::error, "Profile " + quoted(row.title) + ": " + what + ".");
   finding.evidence.push_back(
       "Rule " + rule_of(row) + " takes " +
       (row.chosen_text.empty() ? std::string("nothing") : escape_foreign(row.chosen_text)));
@@ -40,10 +47,17 @@ Finding start(const Selection& row, const std::string& what) {
 Finding lacks_names(const Snapshot& snapshot, const Selection& row) {
   const std::string file = taken_file(snapshot, row);
   Finding finding = start(row, std::string(base_name(file)) + ", which its rule takes, lacks " +
-                                   std::to_string(row.missing.size()) + " of its names");
-  finding.evidence.push_back("Lacks " + shown_names(row.missing) + ": " + file);
-  finding.fixes = {"Make the process load a runtime that has these names before the others",
-                   "Or take the names out of the profile, if nothing calls them"};
+                                   shown_names(row.missing, kInHeadline));
+  finding.evidence.insert(finding.evidence.begin(),
+                          "Lacks " + shown_names(row.missing, kInEvidence) + ", of " +
+                              count_of(row.bound, "name") + ": " + file);
+  if (!row.unrecorded.empty()) {
+    finding.evidence.push_back("Not recorded, so not known: " +
+                               shown_names(row.unrecorded, kInEvidence));
+  }
+  finding.fixes = {
+      "Make the process load a runtime that has them, where the rule looks: " + command_about(row),
+      "Or take the names out of the profile, if nothing calls them"};
   return finding;
 }
 
@@ -52,8 +66,7 @@ Finding takes_nothing(const Selection& row) {
       start(row, row.open == OpenOutcome::fails ? "what its rule takes cannot be opened"
                                                 : "its rule takes no runtime");
   if (!row.error_text.empty()) finding.evidence.push_back("Error: " + row.error_text);
-  finding.fixes = {"Make a runtime loaded or findable for this rule: `policies " + rule_of(row) +
-                   "` says what it looks for"};
+  finding.fixes = {"Make a runtime loaded or findable where the rule looks: " + command_about(row)};
   return finding;
 }
 
@@ -80,8 +93,10 @@ std::vector<Finding> judge_profiles(const Observations& seen) {
     if (!is_profile_row(row)) continue;
     if (takes_none(row)) {
       out.push_back(takes_nothing(row));
+      out.back().policy = row.policy;
     } else if (!row.missing.empty()) {
       out.push_back(lacks_names(seen.snapshot, row));
+      out.back().policy = row.policy;
     }
   }
   return out;
@@ -92,8 +107,15 @@ std::string undecided_profile(const std::vector<Selection>& selections) {
     if (!is_profile_row(row) || takes_none(row) || !row.missing.empty() || row.missing_known) {
       continue;
     }
-    return "whether the runtime has the names of profile " + row.title + " is not known" +
-           (row.outcome == Outcome::not_applicable ? ": its rule has nothing to do here" : "");
+    std::string why;
+    if (row.outcome == Outcome::not_applicable) why = ": its rule has nothing to do here";
+    if (!row.unrecorded.empty()) {
+      why = ": only names of CUDA's own interfaces are recorded, not " +
+            shown_names(row.unrecorded, kInEvidence) +
+            "; take what is not CUDA's out of the profile";
+    }
+    return "whether the runtime has the names of profile " + quoted(row.title) + " is not known" +
+           why;
   }
   return {};
 }

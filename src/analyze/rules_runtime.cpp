@@ -45,11 +45,12 @@ std::vector<const Candidate*> loaded_of_kind(const Observations& seen, RuntimeKi
 std::string described(const Observations& seen, const Candidate& candidate) {
   std::string text = escape_foreign(candidate.path);
   if (!candidate.version.empty()) text += ", version " + candidate.version;
+  // Before what is of any length: two copies of one version differ in it alone.
+  if (candidate.build_id) text += ", build-id " + short_build_id(*candidate.build_id);
   if (!candidate.soname.empty()) text += ", soname " + escape_foreign(candidate.soname);
   for (const std::string& phrase : user_phrases(seen, candidate)) text += ", " + phrase;
   const std::string owner = owner_phrase(seen.snapshot, candidate.path);
   if (!owner.empty()) text += ", " + owner;
-  if (candidate.build_id) text += ", build-id " + *candidate.build_id;
   return text;
 }
 

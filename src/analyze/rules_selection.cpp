@@ -50,6 +50,7 @@ Finding selected_look_alike(const Observations& seen, const Candidate& candidate
                     sentence_about(leading, "would take " + look_alike_phrase(candidate) +
                                                 " for the CUDA runtime"));
   finding.consumer = consumer_phrase(first);
+  finding.policy = first.policy;
   finding.effect = first.works() && first.missing_known
                        ? "it binds without an error; every CUDA call goes through the look-alike"
                        : failure_effect_of(leading);
@@ -148,6 +149,7 @@ std::vector<Finding> judge_order(const Observations& seen, const Rows& rows) {
       sentence_about(leading,
                      "may take another runtime at the next start: the first by address wins"));
   finding.consumer = consumer_phrase(*leading.front());
+  finding.policy = leading.front()->policy;
   std::vector<std::string> known;
   for (const Selection* row : leading) {
     std::string orders = other_orders(*row);
@@ -222,6 +224,7 @@ std::vector<Finding> judge_missed(const Observations& seen, const Rows& rows) {
       "RT08", Severity::error,
       sentence_about(leading, "would fail to open a CUDA runtime, though one is mapped"));
   finding.consumer = consumer_phrase(first);
+  finding.policy = first.policy;
   finding.effect = failure_effect_of(leading);
   append(finding.evidence, answer_sentences(leading));
   const std::string reason = reason_of(first, genuine);
@@ -278,6 +281,7 @@ std::vector<Finding> judge_installed(const Observations& seen, const Rows& rows)
                       subject_of(takers, "and") + " would take " + look_alike_phrase(candidate) +
                           " in a program that loads both: both are installed here.");
     finding.consumer = consumer_phrase(*takers.front());
+    finding.policy = takers.front()->policy;
     finding.effect = failure_effect_of(takers);
     finding.evidence.push_back("Installed, not loaded by this look: " +
                                escape_foreign(candidate.path));

@@ -74,6 +74,11 @@ std::string check_explained(const std::string& id) {
   return id.empty() || id == kEveryRule ? std::string() : check_policy_or_profile(id);
 }
 
+/// An empty text is most often a variable that is not set, and would count as not given.
+std::string check_named(const std::string& text) {
+  return text.empty() ? "names no file" : std::string();
+}
+
 struct NamedValue {
   std::string_view name;
   int value = 0;
@@ -123,7 +128,10 @@ void add_target(CLI::App& app, Options& options) {
   auto* load = app.add_option("--load", options.load, "Open this library first (no process named)")
                    ->type_name("LIB")
                    ->allow_extra_args(false);
-  app.add_option("--python", options.python, "Look at this Python's packages")->type_name("EXE");
+  app.add_option("--python", options.python,
+                 "Look at this Python's packages: a path, a virtual environment, a name on PATH")
+      ->check(CLI::Validator(check_named, ""))
+      ->type_name("EXE");
   auto* peer = app.add_option("--peer", options.peers,
                               "A process that shares GPU memory with the inspected one")
                    ->check(CLI::Range(std::int64_t{1}, std::int64_t{INT32_MAX}))

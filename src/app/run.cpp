@@ -1,12 +1,8 @@
 // The commands. The inspection itself runs in a supervised worker (docs/adr/0001).
 #include "cudart_doctor/app/run.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <exception>
 #include <iterator>
 #include <memory>
@@ -24,6 +20,7 @@
 #include "cudart_doctor/app/formats.hpp"
 #include "cudart_doctor/app/policies.hpp"
 #include "cudart_doctor/app/probe.hpp"
+#include "cudart_doctor/app/python.hpp"
 #include "cudart_doctor/app/redact.hpp"
 #include "cudart_doctor/app/self.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -158,13 +155,13 @@ WorkResult failed(const Options& options, const Error& error) {
 }
 
 Result<CaptureOptions> target_of(const Options& options, const World& world) {
-  if (!options.python.empty() && ::access(options.python.c_str(), F_OK) != 0) {
-    return fail(ErrorKind::usage,
-                "--python " + escape_foreign(options.python) + ": " + std::strerror(errno));
-  }
   CaptureOptions capture;
   capture.proc_root = world.proc_root;
-  capture.python = options.python;
+  if (!options.python.empty()) {
+    auto python = absolute_python(options.python);
+    if (!python) return tl::unexpected(python.error());
+    capture.python = std::move(*python);
+  }
   capture.peers = options.peers;
   if (options.pid) {
     capture.pid = *options.pid;

@@ -210,11 +210,13 @@ Result<void> read_live_facts(const CaptureContext& context, const ProcDirectory&
   take_side_look(std::move(look), snapshot);
   const PythonSigns signs = find_python_signs(snapshot.objects);
   ProcessMemory memory(context.process, context.callable_pid(context.options.pid));
+  Result<void> python;
   const SlotPlaces places = read_objects(context, memory, snapshot, [&] {
     disk.know_objects();
-    read_python(context, snapshot, disk, signs);
+    python = read_python(context, snapshot, disk, signs);
     find_installed(context, snapshot, disk);
   });
+  if (!python) return python;
   disk.use_objects();
   take_libc(snapshot, version);
   context.progress("read slots", context.process.path());

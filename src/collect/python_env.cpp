@@ -20,7 +20,7 @@ class PythonReader {
                const PythonSigns& signs)
       : context_(context), snapshot_(snapshot), disk_(disk), signs_(signs), sites_(context, disk) {}
 
-  void read();
+  Result<void> read();
 
  private:
   [[nodiscard]] const std::string* variable(std::string_view name) const {
@@ -34,6 +34,7 @@ class PythonReader {
   [[nodiscard]] std::optional<std::string> interpreter_of_target() const;
   [[nodiscard]] std::string resolve_shim(const std::string& path);
 
+  Result<void> choose_named();
   void choose_own();
   void choose_active();
   void choose(SiteSearch search, std::string_view by);
@@ -117,6 +118,29 @@ void PythonReader::choose(SiteSearch search, std::string_view by) {
   search_ = std::move(search);
   snapshot_.python.chosen_by = std::string(by);
   wanted_.insert(wanted_.end(), search_.directories.begin(), search_.directories.end());
+}
+
+/// --python: the user names an interpreter, so that one without packages is a slip to tell, not an
+/// empty environment. A file that did not answer before is none: the reason is noted elsewhere.
+Result<void> PythonReader::choose_named() {
+  auto named = sites_.named_interpreter(context_.options.python);
+  if (!named) return tl::unexpected(named.error());
+  const std::string path = resolve_shim(*named);
+  choose(sites_.of_interpreter(path.empty() ? *named : path), "--python");
+  bool any = false;
+  for (const auto& directory : search_.directories) {
+    if (context_.is_skipped(directory)) return {};
+    const auto info = context_.files.stat(directory);
+    // What may not be looked at may be there.
+    any = any || info || info.error().kind != ErrorKind::not_found;
+  }
+  if (any) return {};
+  return fail(ErrorKind::usage,
+              "--python " + escape_foreign(*named) +
+                  ": it has no site-packages that could be found (looked for " +
+                  escape_foreign(search_.directories.empty() ? "lib/python3.N in its prefix"
+                                                             : search_.directories.back()) +
+                  ")");
 }
 
 void PythonReader::choose_own() {
@@ -211,11 +235,12 @@ void PythonReader::keep_directories() {
   }
 }
 
-void PythonReader::read() {
+Result<void> PythonReader::read() {
   snapshot_.python.is_python = is_python();
   add_python_path();
   if (!context_.options.python.empty()) {
-    choose(sites_.of_interpreter(context_.options.python), "--python");
+    auto named = choose_named();
+    if (!named) return named;
   } else if (snapshot_.python.is_python) {
     choose_own();
   } else {
@@ -223,6 +248,7 @@ void PythonReader::read() {
   }
   add_user_sites();
   keep_directories();
+  return {};
 }
 
 }  // namespace
@@ -250,9 +276,9 @@ PythonSigns find_python_signs(const std::vector<LoadedObject>& objects) {
   return signs;
 }
 
-void read_python(const CaptureContext& context, Snapshot& snapshot, const DiskReader& disk,
-                 const PythonSigns& signs) {
-  PythonReader(context, snapshot, disk, signs).read();
+Result<void> read_python(const CaptureContext& context, Snapshot& snapshot, const DiskReader& disk,
+                         const PythonSigns& signs) {
+  return PythonReader(context, snapshot, disk, signs).read();
 }
 
 }  // namespace cudart_doctor

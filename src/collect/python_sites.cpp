@@ -1,5 +1,7 @@
 #include "cudart_doctor/collect/python_sites.hpp"
 
+#include <algorithm>
+
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/collect/python_names.hpp"
 
@@ -10,6 +12,12 @@ constexpr std::uint64_t kMaxConfig = 64u << 10;
 
 void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
   to.insert(to.end(), from.begin(), from.end());
+}
+
+bool has_dot_parts(std::string_view path) {
+  const auto parts = split(path, '/');
+  return std::any_of(parts.begin(), parts.end(),
+                     [](std::string_view part) { return part == "." || part == ".."; });
 }
 
 }  // namespace
@@ -69,8 +77,35 @@ SiteSearch SiteFinder::of_prefix(const std::string& prefix, const std::string& v
   return search;
 }
 
+Result<std::string> SiteFinder::named_interpreter(const std::string& path) const {
+  if (context_.is_skipped(path)) return path;
+  context_.progress("look at --python", path);
+  const std::string shown = "--python " + escape_foreign(path) + ": ";
+  const auto info = context_.files.stat(path);
+  if (!info) {
+    const bool absent = info.error().kind == ErrorKind::not_found;
+    return fail(absent ? ErrorKind::usage : info.error().kind,
+                absent ? shown + "No such file or directory" : info.error().message);
+  }
+  if (info->is_directory()) {
+    for (const std::string_view name : {"/bin/python", "/bin/python3"}) {
+      std::string inside = path.substr(0, path.find_last_not_of('/') + 1) + std::string(name);
+      if (context_.is_skipped(inside)) continue;
+      const auto found = context_.files.stat(inside);
+      if (found && found->is_regular()) return inside;
+    }
+    return fail(ErrorKind::usage, shown + "a directory without bin/python");
+  }
+  const bool named =
+      is_python_name(base_name(path)) || is_python_name(base_name(real_path(path).value_or(path)));
+  if (!info->is_regular() || !named) return fail(ErrorKind::usage, shown + "no Python interpreter");
+  return path;
+}
+
 SiteSearch SiteFinder::of_interpreter(const std::string& path) const {
-  const std::string bin(dir_name(path));
+  std::string bin(dir_name(path));
+  // "./python" and "../bin/python": the last part of such a directory is not its name.
+  if (has_dot_parts(bin)) bin = real_path(bin).value_or(bin);
   for (const auto& directory : {std::string(dir_name(bin)), bin}) {
     if (auto search = of_venv(directory)) return *search;
   }

@@ -80,15 +80,37 @@ const LoadedObject* object_of(const Report& report, std::optional<std::size_t> i
   return &report.snapshot.objects[*index];
 }
 
+namespace {
+
+/// Whether two paths lead to one file, as far as the snapshot tells: the loader's texts are links.
+bool is_same_file(const Snapshot& snapshot, const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  const auto one = snapshot.disk.find(a);
+  const auto other = snapshot.disk.find(b);
+  const bool both = one != snapshot.disk.end() && other != snapshot.disk.end();
+  if (both && one->second.key.is_file() && one->second.key == other->second.key) return true;
+  return (one != snapshot.disk.end() && one->second.real_path == b) ||
+         (other != snapshot.disk.end() && other->second.real_path == a);
+}
+
+}  // namespace
+
 std::optional<std::size_t> candidate_of(const Report& report, const Selection& selection) {
-  const auto matches = [&](const Candidate& candidate) {
-    if (candidate.kind == RuntimeKind::static_copy) return false;
-    if (selection.object) return candidate.object == selection.object;
-    return selection.disk_path && !candidate.object && candidate.path == *selection.disk_path;
-  };
-  const auto found = std::find_if(report.candidates.begin(), report.candidates.end(), matches);
-  if (found == report.candidates.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - report.candidates.begin());
+  // What would be mapped anew is the file, though the mapped object stays named beside it.
+  const bool from_disk =
+      selection.disk_path && (!selection.object || selection.open == OpenOutcome::new_object ||
+                              selection.open == OpenOutcome::loads);
+  std::optional<std::size_t> mapped;
+  for (std::size_t i = 0; i < report.candidates.size(); ++i) {
+    const Candidate& candidate = report.candidates[i];
+    if (candidate.kind == RuntimeKind::static_copy) continue;
+    if (candidate.object) {
+      if (selection.object && candidate.object == selection.object && !mapped) mapped = i;
+    } else if (from_disk && is_same_file(report.snapshot, candidate.path, *selection.disk_path)) {
+      return i;
+    }
+  }
+  return mapped;
 }
 
 std::optional<std::int64_t> inner_pid(const ProcessFacts& process) {

@@ -70,6 +70,12 @@ std::string outcome_text(Outcome outcome) {
   return {};
 }
 
+/// Why the rule ends without an answer: its own word, where it has one.
+std::string nothing_text(const Selection& selection) {
+  const bool told = selection.outcome == Outcome::none && !selection.open_note.empty();
+  return told ? printable(selection.open_note) : outcome_text(selection.outcome);
+}
+
 std::string failure_text(const Selection& selection) {
   if (!selection.missing.empty()) {
     const std::size_t more = selection.missing.size() - 1;
@@ -101,6 +107,13 @@ std::string unproven_text(const Report& report, const Selection& selection,
     return "whether it opens is not known" +
            (selection.open_note.empty() ? "" : ": " + printable(selection.open_note));
   }
+  if (!selection.unrecorded.empty()) {
+    return "not recorded, being none of CUDA's names: " +
+           escape_foreign(selection.unrecorded.front()) +
+           (selection.unrecorded.size() == 1
+                ? ""
+                : " and " + std::to_string(selection.unrecorded.size() - 1) + " more");
+  }
   return "its symbols could not be read";
 }
 
@@ -113,6 +126,14 @@ std::string order_mark(const Report& report, const Selection& selection,
   }
   // One word, so that it is never broken.
   return others.empty() ? " [order]" : " [order:" + join(others, ",") + "]";
+}
+
+/// That nobody can say whether the consumer is here, or that it is not.
+std::string presence_mark(const Report& report, const Selection& selection) {
+  if (selection.presence == Presence::present) return {};
+  if (selection.policy == report.headline_policy) return " [assumed]";
+  const bool open = !selection.consumer.empty() && selection.presence == Presence::unknown;
+  return open ? " [if here]" : "";
 }
 
 }  // namespace
@@ -153,13 +174,11 @@ AnswerRow answer_row(const Report& report, const Selection& selection,
       row.result = "-";
       row.why = " " + (selection.preload && selection.outcome == Outcome::none
                            ? std::string("opens nothing")
-                           : outcome_text(selection.outcome));
+                           : nothing_text(selection));
       break;
   }
-  row.why += order_mark(report, selection, refs);
-  if (selection.policy == report.headline_policy && selection.presence != Presence::present) {
-    row.why += " [assumed]";
-  }
+  // In front, so that no long reason pushes it out.
+  row.why = presence_mark(report, selection) + row.why + order_mark(report, selection, refs);
   return row;
 }
 

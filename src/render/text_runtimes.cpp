@@ -303,6 +303,11 @@ std::set<std::size_t> kept_mapped(const Report& report, std::size_t most) {
 std::vector<std::string> companion_lines(const Report& report, Detail detail) {
   std::vector<std::string> lines;
   std::optional<std::size_t> first_driver;
+  const auto& probed = report.snapshot.probe.driver;
+  if (report.driver_absent && !(probed && !probed->path.empty())) {
+    first_driver = 0;
+    lines.emplace_back("none found where the loader looks for libcuda.so.1");
+  }
   for (const Companion& companion : report.companions) {
     // A genuine NVRTC or NVML is no news; nor is a driver that another one beats.
     const bool telling = companion.loaded ? is_driver(companion.kind) || !is_genuine(companion.kind)

@@ -159,13 +159,19 @@ void write_selection(TextWriter& writer, const Report& report, const Selection& 
   write_result(writer, report, selection);
 }
 
+/// The rule that the leading finding follows from; else the one that the headline follows.
+std::string leading_rule(const Report& report) {
+  const bool led = leads_with_finding(report) && !report.findings.front().policy.empty();
+  return led ? report.findings.front().policy : report.headline_policy;
+}
+
 }  // namespace
 
 void write_selections(TextWriter& writer, const Report& report) {
   std::string wanted = writer.explain_selection();
   if (wanted.empty()) wanted = writer.verbose() ? std::string(kEveryRule) : std::string();
   if (wanted.empty()) return;
-  if (wanted == kHeadlineRule) wanted = report.headline_policy;
+  if (wanted == kHeadlineRule) wanted = leading_rule(report);
   bool any = false;
   for (const Selection& selection : report.selections) {
     if (wanted != kEveryRule && selection.policy != wanted) continue;

@@ -98,6 +98,9 @@ std::size_t count_unread_libraries(const Snapshot& snapshot);
 /// "12.4" of "12.4.127"; "" where there are no two numbers.
 std::string release_of(std::string_view version);
 
+/// The first 12 digits of a build-id, which tell two apart where a line has room for both.
+std::string short_build_id(std::string_view build_id);
+
 /// "7f1a10000000", as maps writes addresses.
 std::string shown_address(std::uint64_t address);
 

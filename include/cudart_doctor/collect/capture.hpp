@@ -32,8 +32,9 @@ using StepCall = std::function<void(std::string_view stage, std::string_view pat
 struct CaptureOptions {
   std::int64_t pid = 0;
   std::string proc_root = "/proc";
-  std::vector<std::int64_t> peers;   ///< Processes that the target shares device memory with.
-  std::string python;                ///< --python EXE; empty: found from the target.
+  std::vector<std::int64_t> peers;  ///< Processes that the target shares device memory with.
+  /// --python EXE, absolute, as the target sees it; empty: found from the target.
+  std::string python;
   std::set<std::string> skip_paths;  ///< Paths that did not answer before: not touched again.
   StepCall progress;
   /// The same for a second thread, which then reads half of the objects. Empty: one thread does

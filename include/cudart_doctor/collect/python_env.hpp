@@ -22,8 +22,8 @@ PythonSigns find_python_signs(const std::vector<LoadedObject>& objects);
 
 /// Fills Snapshot::python. For a target that runs Python: its own environment; else the active one
 /// (--python, VIRTUAL_ENV, CONDA_PREFIX, python3 on PATH). Needs environment and process facts to
-/// be there already.
-void read_python(const CaptureContext& context, Snapshot& snapshot, const DiskReader& disk,
-                 const PythonSigns& signs);
+/// be there already. Error: usage, where --python names no Python that has packages.
+Result<void> read_python(const CaptureContext& context, Snapshot& snapshot, const DiskReader& disk,
+                         const PythonSigns& signs);
 
 }  // namespace cudart_doctor

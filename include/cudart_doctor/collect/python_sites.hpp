@@ -24,6 +24,10 @@ class SiteFinder {
   SiteFinder(const CaptureContext& context, const DiskReader& disk)
       : context_(context), disk_(disk) {}
 
+  /// The interpreter that the user means by `path` (absolute): itself, or bin/python of the
+  /// environment that it is the root of. Errors: usage (not there, no Python), and what a look-up
+  /// of the path can fail with.
+  [[nodiscard]] Result<std::string> named_interpreter(const std::string& path) const;
   /// Of an interpreter: by the pyvenv.cfg beside it, else by where its links lead.
   [[nodiscard]] SiteSearch of_interpreter(const std::string& path) const;
   /// Of a prefix such as /opt/conda; `version` may be "" (then every lib/python3.* counts).

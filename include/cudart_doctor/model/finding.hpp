@@ -28,6 +28,7 @@ struct Finding {
   std::string consumer;               ///< "FlashInfer 0.6.14", "" where none is concerned.
   /// Who allowed it ("--allow RT06 until 2027-01-31"): it is shown and does not count. "": nobody.
   std::string allowed = {};
+  std::string policy = {};  ///< Id of the rule that leads to it; "" where none does.
 };
 
 }  // namespace cudart_doctor

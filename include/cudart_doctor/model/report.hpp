@@ -36,6 +36,8 @@ struct Report {
   std::vector<Provenance> provenance;  ///< One for each candidate, in their order.
   std::vector<GlobalName> global_names;
   std::vector<Companion> companions;
+  /// A load of libcuda.so.1 is known to find nothing, and none is mapped.
+  bool driver_absent = false;
   std::vector<Consumer> consumers;
   std::vector<Selection> selections;  ///< In the order of the policy table.
   std::string headline_policy;        ///< Id of the rule that the headline follows.

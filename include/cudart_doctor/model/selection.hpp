@@ -59,8 +59,11 @@ struct Selection {
   std::string open_note;             ///< Why, in one sentence.
   std::vector<std::string> missing;  ///< Bound names that the opened object lacks, bind order.
   bool missing_known = false;        ///< The object's symbols could be read.
-  std::string error_text;            ///< What the consumer prints if it fails; "" if it works.
-  std::string error_type;            ///< Exception class of it ("AttributeError"), may be "".
+  /// Names of a profile of which nobody knows whether the object has them: no snapshot records
+  /// them.
+  std::vector<std::string> unrecorded;
+  std::string error_text;  ///< What the consumer prints if it fails; "" if it works.
+  std::string error_type;  ///< Exception class of it ("AttributeError"), may be "".
   std::vector<Step> steps;
   Stability stability = Stability::not_by_address;
   std::vector<std::string> other_answers;  ///< Paths or outcomes, each once.

@@ -118,6 +118,7 @@ Selection decide_unique(const Policy& policy, const PolicyInput& input) {
   Selection selection = decide_scan<scan_sglang>(policy, input);
   if (selection.outcome != Outcome::selected) return selection;
   std::vector<std::string> kept;
+  std::vector<Step> matches;
   for (const PythonLine& line : input.cudart_lines) {
     StepLog ignored(StepLog::Mode::discard);
     const ScanAnswer alone = scan_sglang(std::span(&line, 1), ignored);
@@ -126,6 +127,12 @@ Selection decide_unique(const Policy& policy, const PolicyInput& input) {
     const auto disk = input.snapshot.disk.find(alone.text);
     const bool real = disk != input.snapshot.disk.end() && !disk->second.real_path.empty();
     kept.push_back(real ? disk->second.real_path : alone.text);
+    const std::string reason =
+        kept.back() == alone.text
+            ? "matches, one of several real paths"
+            : "matches; really " + escape_foreign(kept.back()) + ", one of several real paths";
+    const bool known = std::ranges::find(matches, alone.text, &Step::subject) != matches.end();
+    if (!known) matches.push_back({alone.text, StepVerdict::rejected, reason});
   }
   std::sort(kept.begin(), kept.end());
   kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
@@ -141,10 +148,13 @@ Selection decide_unique(const Policy& policy, const PolicyInput& input) {
     other.open_note = "what the rule does where only stubs are mapped is not established";
     return other;
   }
-  for (const std::string& path : kept) {
-    other.steps.push_back({path, StepVerdict::rejected, "one of several real paths: no answer"});
-  }
+  // The scan took the first match, the others came too late; this rule takes none of them.
+  std::erase_if(other.steps, [&](const Step& step) {
+    return std::ranges::find(matches, step.subject, &Step::subject) != matches.end();
+  });
+  other.steps.insert(other.steps.end(), matches.begin(), matches.end());
   other.outcome = Outcome::none;
+  other.open_note = "several real paths match: no answer";
   return other;
 }
 

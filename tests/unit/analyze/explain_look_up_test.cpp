@@ -121,10 +121,12 @@ TEST_CASE("a missing finding clears its cause only where everything was seen") {
 }
 
 TEST_CASE("what only a probe or a peer can show is not cleared without them") {
-  for (const std::string_view finding : {"DR06", "DR08", "DR13", "IP05", "IP06", "IP09", "SY05"}) {
+  for (const std::string_view finding :
+       {"DR02", "DR03", "DR06", "DR08", "DR13", "IP05", "IP06", "IP09", "SY05"}) {
     INFO(finding);
     CHECK(kind(finding, seen_report()) == StandingKind::unseen);
   }
+  CHECK(standing_of("DR02", seen_report()).reason == "no probe ran (--probe on)");
   CHECK(standing_of("IP02", seen_report()).reason == "no peer was named (--peer PID)");
 
   Report probed = seen_report();

@@ -1,4 +1,5 @@
 // DR01, DR03, DR04, DR05, SY01, IP01: the driver, symbols that a runtime lacks, the allocator.
+#include "cudart_doctor/analyze/rules.hpp"
 #include "judge_world.hpp"
 #include "support/catch.hpp"
 
@@ -63,6 +64,28 @@ World old_runtime() {
 }
 
 }  // namespace
+
+TEST_CASE("a driver is absent only where none is mapped and the loader is known to find none") {
+  const auto absent = [](World world) {
+    return world
+        .with([](Snapshot& snapshot) {
+          snapshot.origin = SnapshotOrigin::live;
+          snapshot.loader.cache = Fact<std::vector<LoaderCacheEntry>>::known({});
+          snapshot.environment = Fact<Environment>::known({});
+          for (const DiskRequest& each : wanted_by_driver(snapshot)) {
+            DiskEntry entry;
+            entry.kind = DiskKind::absent;
+            snapshot.disk.emplace(each.path, entry);
+          }
+        })
+        .judge()
+        .driver_absent;
+  };
+  CHECK(absent(runtime()));
+  CHECK_FALSE(absent(runtime().library(kDriver, driver())));
+  CHECK_FALSE(runtime().judge().driver_absent);  // Nobody looked.
+  CHECK_FALSE(reaching(driver()).judge().driver_absent);
+}
 
 TEST_CASE("DR01: the toolkit's stub, mapped or first in the loader's way") {
   check_all("DR01",

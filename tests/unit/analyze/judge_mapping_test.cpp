@@ -20,6 +20,17 @@ World lost(FileState state, std::uint64_t now = 0) {
   return World().library(kMarked, runtime12()).file_is(state, now);
 }
 
+/// The link map could be read, and the loader has the first object under `name`.
+void load_as(Snapshot& snapshot, const std::string& name) {
+  LinkEntry entry;
+  entry.name = name;
+  entry.object = 0;
+  LinkNamespace space;
+  space.entries = {entry};
+  snapshot.link_map = Fact<std::vector<LinkNamespace>>::known({space});
+  snapshot.origin = SnapshotOrigin::live;
+}
+
 SyntheticElf built(std::string build_id) {
   SyntheticElf made = runtime12();
   made.elf.build_id = std::move(build_id);
@@ -69,6 +80,61 @@ TEST_CASE("MP02: replaced, critical where a rule in use opens it") {
              {"the file is there", World().library(kReal12, runtime12()), "absent"}});
   CHECK(says(find_finding(lost(FileState::replaced, 77).judge(), "MP02"),
              "Opening the path without \" (deleted)\""));
+}
+
+TEST_CASE("MP01 and MP02: a rule that gets the loaded library by its name is not harmed") {
+  // SGLang cuts the mark and opens kReal12; vLLM opens the text with the mark.
+  const std::string real(kReal12);
+  const std::string other = "/n/torch/lib/../../cuda_runtime/lib/libcudart.so.12";
+  struct Row {
+    std::string_view name;
+    FileState state;
+    std::string_view consumer;
+    std::string loaded_as;
+    std::string severity;
+  };
+  const Row rows[] = {
+      {"replaced, by this name", FileState::replaced, "sglang", real, "error"},
+      {"replaced, by another name", FileState::replaced, "sglang", other, "critical"},
+      {"replaced, opened with the mark", FileState::replaced, "vllm", real, "critical"},
+      {"deleted, by this name", FileState::deleted, "sglang", real, "warning"},
+      {"deleted, by another name", FileState::deleted, "sglang", other, "critical"},
+      {"deleted, opened with the mark", FileState::deleted, "vllm", real, "critical"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    const std::string id = row.state == FileState::deleted ? "MP01" : "MP02";
+    const Report report = lost(row.state, row.state == FileState::replaced ? 77 : 0)
+                              .package(row.consumer, row.consumer == "vllm" ? "0.28.0" : "0.5.20")
+                              .with([&](Snapshot& snapshot) { load_as(snapshot, row.loaded_as); })
+                              .judge();
+    CHECK(severity_of(report, id) == row.severity);
+    const Finding* finding = find_finding(report, id);
+    const bool harmed = row.severity == "critical";
+    CHECK(says(finding, "gets the loaded library") == !harmed);
+    CHECK(says(finding, "would open its path") == harmed);
+    CHECK(finding->consumer.empty() == !harmed);
+    // Opened by this very path, the library that is loaded is what one gets.
+    const bool by_path = row.loaded_as == real;
+    CHECK(says(finding, "Opening the path without") ==
+          (row.state == FileState::replaced && !by_path));
+    if (!harmed)
+      CHECK_THAT(finding->effect, ContainsSubstring("also for who opens this very path"));
+  }
+}
+
+TEST_CASE("MP02: what a rule does with the new file is said as it is") {
+  const auto evidence = [](std::string_view consumer, std::string_view version,
+                           const std::string& loaded_as) {
+    return lost(FileState::replaced, 77)
+        .package(consumer, version)
+        .with([&](Snapshot& snapshot) { load_as(snapshot, loaded_as); })
+        .judge();
+  };
+  CHECK(says(find_finding(evidence("sglang", "0.5.20", "/link/libcudart.so.12"), "MP02"),
+             "would open its path and map the new file as a second library"));
+  CHECK(says(find_finding(evidence("vllm", "0.28.0", std::string(kReal12)), "MP02"),
+             "would open its path and fail: "));
 }
 
 TEST_CASE("MP03: a runtime from memory") {

@@ -167,6 +167,21 @@ TEST_CASE("RT05: one file in two loader namespaces is two runtimes, hard links i
   CHECK(severity_of(in({{0, {program, runtime, link}, {}}}).judge(), "RT05") == "absent");
 }
 
+TEST_CASE("RT05 tells two copies of one version apart by build-ids that a line has room for") {
+  const auto built = [](std::string build_id) {
+    SyntheticElf made = runtime12();
+    made.elf.build_id = std::move(build_id);
+    return made;
+  };
+  const Report report = World()
+                            .library(kReal12, built("7b1714ea2d766ca35afe1e3dd34a75b41b78999f"))
+                            .library(kOther12, built("c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00"))
+                            .judge();
+  const Finding* finding = find_finding(report, "RT05");
+  CHECK(says(finding, std::string(kReal12) + ", version 12.8, build-id 7b1714ea2d76, soname"));
+  CHECK(says(finding, std::string(kOther12) + ", version 12.8, build-id c0ffee00c0ff, soname"));
+}
+
 TEST_CASE("RT05 says which copy the soname gives, and who uses which") {
   const auto loaded = [](Snapshot& snapshot) {
     // The one at the higher address was loaded first.

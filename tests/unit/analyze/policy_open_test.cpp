@@ -350,7 +350,13 @@ TEST_CASE("SGLang's unique match: two real paths give nothing, a stub beside one
   const Snapshot two =
       SnapshotBuilder(MapsText().library("/a/libcudart.so.12", 1).library("/b/libcudart.so.13", 2))
           .build();
-  CHECK(decide(two, "sglang-unique").outcome == Outcome::none);
+  const Selection none = decide(two, "sglang-unique");
+  CHECK(none.outcome == Outcome::none);
+  // Two lines matched: the reason is not that none did, and no step took one.
+  CHECK(none.open_note == "several real paths match: no answer");
+  CHECK(has_step(none, "/a/libcudart.so.12", StepVerdict::rejected));
+  CHECK(has_step(none, "/b/libcudart.so.13", StepVerdict::rejected));
+  CHECK(none.steps.size() == 2);
   const Snapshot with_stub =
       SnapshotBuilder(MapsText().library(kStub, 1).library(kReal, 2)).build();
   CHECK(decide(with_stub, "sglang-unique").chosen_text == kReal);

@@ -116,8 +116,9 @@ TEST_CASE("SY06: a name that the taken runtime lacks is an error") {
   const Finding* finding = not_met(report);
   REQUIRE(finding != nullptr);
   CHECK(finding->severity == Severity::error);
-  CHECK(finding->headline ==
-        "Profile My library: libcudart.so.12, which its rule takes, lacks 1 of its names.");
+  CHECK(
+      finding->headline ==
+      R"(Profile "My library": libcudart.so.12, which its rule takes, lacks cudaMemcpyBatchAsync.)");
   CHECK(report.verdict.exit_code == 1);
 }
 
@@ -135,7 +136,9 @@ TEST_CASE("SY06: where the rule takes nothing the profile is not met") {
   world.python();
   const Report report = judged(world, profile({"cudaMalloc"}, "sglang-2026-07"));
   REQUIRE(not_met(report) != nullptr);
-  CHECK(not_met(report)->headline == "Profile My library: its rule takes no runtime.");
+  CHECK(not_met(report)->headline == R"(Profile "My library": its rule takes no runtime.)");
+  CHECK(not_met(report)->policy == "profile:mine");
+  CHECK(says(not_met(report), "cudart-doctor policies sglang-2026-07"));
 }
 
 TEST_CASE("a name outside the CUDA families is unknown, not missing") {
@@ -147,7 +150,10 @@ TEST_CASE("a name outside the CUDA families is unknown, not missing") {
   CHECK(not_met(report) == nullptr);
   CHECK(report.verdict.exit_code == 3);
   CHECK(report.verdict.undecided ==
-        "whether the runtime has the names of profile My library is not known");
+        "whether the runtime has the names of profile \"My library\" is not known: only names of "
+        "CUDA's own interfaces are recorded, not ncclAllReduce; take what is not CUDA's out of the "
+        "profile");
+  CHECK(row(report).unrecorded == std::vector<std::string>{"ncclAllReduce"});
 }
 
 TEST_CASE("a profile of a rule that has nothing to do here is not decided") {

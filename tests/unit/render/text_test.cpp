@@ -176,7 +176,7 @@ TEST_CASE("an environment is not called a process") {
 TEST_CASE("what could not be read is neither ok nor absent") {
   const std::string text = text_of(unreadable_report());
   CHECK(text.starts_with("UNDECIDED  pid 4121 "));
-  CHECK(has_line(text, " vLLM after #47586  A  ? whether it opens is not known [assumed]"));
+  CHECK(has_line(text, " vLLM after #47586  A  ? [assumed] whether it opens is not known"));
   CHECK(has_line(text,
                  "UNSEEN   31 objects unread; the first: "
                  "/usr/local/cuda/lib64/libcudart.so.12:"));
@@ -191,7 +191,7 @@ TEST_CASE("an opened library with unread symbols is not ok") {
   report.selections.front().missing_known = false;
   const std::string text = text_of(report);
   CHECK_THAT(text, ContainsSubstring("whether it is complete could not be seen"));
-  CHECK(has_line(text, " SGLang after #30870  A  ? its symbols could not be read [assumed]"));
+  CHECK(has_line(text, " SGLang after #30870  A  ? [assumed] its symbols could not be read"));
 }
 
 TEST_CASE("an allowed finding is shown as such, behind those that count, and does not lead") {
@@ -242,6 +242,77 @@ TEST_CASE("an assumed rule is marked as such in its row") {
   CHECK(has_line(text_of(report), " SGLang 0.5.9       B  ok [assumed]"));
 }
 
+TEST_CASE("a mark that a consumer may not be here stands before a reason that may be cut") {
+  Report report = healthy_report();
+  Selection& assumed = report.selections.front();
+  assumed.outcome = Outcome::none;
+  assumed.object.reset();
+  assumed.error_type = "AssertionError";
+  assumed.error_text = std::string(400, 'x');
+  CHECK_THAT(text_of(report), ContainsSubstring("FAIL [assumed]"));
+  report.headline_policy = "vllm-2026-07";
+  CHECK_THAT(text_of(report), ContainsSubstring("FAIL [if here]"));
+}
+
+TEST_CASE("a rule that says why it has no answer is quoted") {
+  Report report = critical_report();
+  Selection& unique = report.selections[1];
+  unique.outcome = Outcome::none;
+  unique.object.reset();
+  unique.open = OpenOutcome::not_asked;
+  unique.chosen_text.clear();
+  CHECK(has_line(text_of(report), " SGLang 0.5.9       NONE  - no line of maps matches"));
+  unique.open_note = "several real paths match: no answer";
+  CHECK(
+      has_line(text_of(report), " SGLang 0.5.9       NONE  - several real paths match: no answer"));
+}
+
+TEST_CASE("a file that is listed is named by its letter, by whatever path the rule reaches it") {
+  Report report = environment_report();
+  Selection& loader = report.selections.back();
+  const std::string real = *loader.disk_path;
+  const std::string link = "/opt/links/libcudart.so.13";
+  loader.disk_path = link;
+  CHECK(has_line(text_of(report), " loader, libcudart.so.13  file  ok, loaded anew from disk"));
+  DiskEntry entry;
+  entry.kind = DiskKind::file;
+  entry.real_path = real;
+  report.snapshot.disk[link] = entry;
+  CHECK(has_line(text_of(report), " loader, libcudart.so.13  B  ok, loaded anew from disk"));
+  report.snapshot.disk[link].real_path.clear();
+  report.snapshot.disk[link].key.inode = 9;
+  report.snapshot.disk[real] = report.snapshot.disk[link];
+  CHECK(has_line(text_of(report), " loader, libcudart.so.13  B  ok, loaded anew from disk"));
+}
+
+TEST_CASE("what would be mapped anew is the file on disk, not the object of its name") {
+  Report report = environment_report();
+  Selection& loader = report.selections.back();
+  loader.object = report.candidates.front().object;
+  loader.open = OpenOutcome::new_object;
+  CHECK(has_line(text_of(report), " loader, libcudart.so.13  B  ok, but maps a second object"));
+}
+
+TEST_CASE("names that no snapshot records are named in the row of their profile") {
+  Report report = critical_report();
+  report.selections[1].unrecorded = {"ncclAllReduce", "ncclInit"};
+  report.selections[1].missing_known = false;
+  CHECK_THAT(text_of(report), ContainsSubstring("? not recorded, being none of CUDA's names:"));
+  CHECK_THAT(text_of(report), ContainsSubstring("ncclAllReduce"));
+}
+
+TEST_CASE("where the loader finds no driver the report says so, unless the probe got one") {
+  Report report = healthy_report();
+  report.companions.clear();
+  CHECK(text_of(report).find("none found where the loader looks") == std::string::npos);
+  report.driver_absent = true;
+  CHECK_THAT(text_of(report),
+             ContainsSubstring("\nDRIVER   none found where the loader looks for libcuda.so.1"));
+  report.snapshot.probe.driver.emplace();
+  report.snapshot.probe.driver->path = "/usr/lib/libcuda.so.580.1";
+  CHECK(text_of(report).find("none found where the loader looks") == std::string::npos);
+}
+
 TEST_CASE("absent consumers have no row; unknown ones only when they would fail") {
   Report report = critical_report();
   CHECK(text_of(report).find("vLLM before #47586") == std::string::npos);
@@ -250,7 +321,8 @@ TEST_CASE("absent consumers have no row; unknown ones only when they would fail"
   report.selections.back().presence = Presence::unknown;
   for (int i = 0; i < 5; ++i) report.selections.push_back(report.selections.back());
   const std::string text = text_of(report);
-  CHECK_THAT(text, ContainsSubstring("\n vLLM before #47586  A  FAIL undefined symbol: "));
+  CHECK_THAT(text,
+             ContainsSubstring("\n vLLM before #47586  A  FAIL [if here] undefined symbol: "));
   CHECK(has_line(text, " 2 other rules with -v; 2 would fail if their consumers ran here"));
   report.selections.back().missing.clear();
   CHECK(has_line(text_of(report), " 2 other rules with -v; 1 would fail if its consumer ran here"));
@@ -483,6 +555,19 @@ TEST_CASE("a selection is explained step by step, with what was not reached and 
   CHECK_THAT(text, ContainsSubstring("\n => unstable  another order of addresses gives B,\n"));
   CHECK(text.find("CHOOSES") == text.rfind("CHOOSES"));
   CHECK(text_of(report).find("CHOOSES") == std::string::npos);
+}
+
+TEST_CASE("the rule of the leading finding is explained, not that of the headline's choice") {
+  Report report = critical_report();
+  report.headline_policy = "sglang-2026-07";
+  const auto explained = [&report] {
+    return render_text(report, {.explain_selection = std::string(kHeadlineRule)});
+  };
+  CHECK_THAT(explained(), ContainsSubstring("\nHOW SGLang 0.5.9 CHOOSES"));
+  report.findings.front().policy = "flashinfer-legacy";
+  CHECK_THAT(explained(), ContainsSubstring("\nHOW FlashInfer 0.6.14 CHOOSES"));
+  report.findings.front().allowed = "--allow RT04";
+  CHECK_THAT(explained(), ContainsSubstring("\nHOW SGLang 0.5.9 CHOOSES"));
 }
 
 TEST_CASE("one rule or all of them are explained as asked") {
