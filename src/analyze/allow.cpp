@@ -97,6 +97,9 @@ Result<Allowance> parse_allowance(std::string_view text) {
 }
 
 Result<std::vector<Allowance>> parse_allow_file(std::string_view text, std::string_view name) {
+  // What some editors put before a text; the other readers of the command line's files pass it too.
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::vector<Allowance> all;
   std::size_t number = 0;
   for (const std::string_view raw : split(text, '\n')) {

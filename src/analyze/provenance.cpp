@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <string>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 #include "cudart_doctor/analyze/load_scope.hpp"
@@ -121,6 +121,22 @@ Provenance provenance_of(const Candidate& candidate, const std::vector<Space>& s
   return out;
 }
 
+/// Where the slots of an object lead, by name: to nothing where none of a name is bound.
+using Onward = std::unordered_map<std::string_view, std::optional<std::uint32_t>>;
+
+/// As slot_target decides for one slot: the first bound one counts.
+Onward onward_of(const LoadedObject& object) {
+  Onward out;
+  const auto* slots = object.slots.get();
+  if (slots == nullptr) return out;
+  std::unordered_set<std::string_view> bound;
+  for (const Slot& slot : *slots) {
+    std::optional<std::uint32_t>& target = out[slot.name];
+    if (slot.bound && bound.insert(slot.name).second) target = slot.object;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<std::size_t> slot_target(const Snapshot& snapshot, const Slot& slot) {
@@ -136,16 +152,37 @@ std::optional<std::size_t> slot_target(const Snapshot& snapshot, const Slot& slo
   return target;
 }
 
-std::vector<SlotUse> slot_uses(const Snapshot& snapshot, std::size_t object) {
-  std::vector<SlotUse> out;
-  for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
-    const auto* slots = snapshot.objects[i].slots.get();
+SlotUses::SlotUses(const Snapshot& snapshot) {
+  std::unordered_map<std::size_t, Onward> onward;
+  for (std::size_t user = 0; user < snapshot.objects.size(); ++user) {
+    const auto* slots = snapshot.objects[user].slots.get();
     if (slots == nullptr) continue;
-    std::set<std::string> names;
     for (const Slot& slot : *slots) {
-      if (slot_target(snapshot, slot) == object) names.insert(slot.name);
+      if (!slot.bound || !slot.object) continue;
+      auto known = onward.find(*slot.object);
+      if (known == onward.end()) {
+        known = onward.emplace(*slot.object, onward_of(snapshot.objects[*slot.object])).first;
+      }
+      const auto next = known->second.find(slot.name);
+      const auto target = next == known->second.end() ? slot.object : next->second;
+      if (target) uses_[*target][user].push_back(slot.name);
     }
-    if (!names.empty()) out.push_back({i, {names.begin(), names.end()}});
+  }
+  for (auto& [target, users] : uses_) {
+    for (auto& [user, names] : users) {
+      std::ranges::sort(names);
+      const auto rest = std::ranges::unique(names);
+      names.erase(rest.begin(), rest.end());
+    }
+  }
+}
+
+std::vector<SlotUse> SlotUses::of(std::size_t object) const {
+  std::vector<SlotUse> out;
+  const auto found = uses_.find(object);
+  if (found == uses_.end()) return out;
+  for (const auto& [user, names] : found->second) {
+    out.push_back({user, {names.begin(), names.end()}});
   }
   return out;
 }
@@ -155,9 +192,10 @@ std::vector<Provenance> find_provenance(const Snapshot& snapshot,
   std::vector<Provenance> out;
   if (candidates.empty()) return out;
   const std::vector<Space> spaces = find_spaces(snapshot);
+  const SlotUses uses(snapshot);
   for (const Candidate& candidate : candidates) {
     Provenance& each = out.emplace_back(provenance_of(candidate, spaces));
-    if (candidate.object) each.used_by = slot_uses(snapshot, *candidate.object);
+    if (candidate.object) each.used_by = uses.of(*candidate.object);
   }
   return out;
 }

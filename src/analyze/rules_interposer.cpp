@@ -49,6 +49,7 @@ std::vector<std::string> preloaded_hooks(const Observations& seen) {
   std::vector<std::string> out;
   const std::string* list = probe_variable(seen.snapshot, "LD_PRELOAD");
   if (list == nullptr) return out;
+  const SlotUses uses(seen.snapshot);
   for (const std::string& entry : preload_entries(*list)) {
     for (std::size_t i = 0; i < seen.snapshot.objects.size(); ++i) {
       const LoadedObject& object = seen.snapshot.objects[i];
@@ -56,7 +57,7 @@ std::vector<std::string> preloaded_hooks(const Observations& seen) {
       if (elf == nullptr || !object.executable || !is_entry(object, entry)) continue;
       const std::string names = is_genuine_library(seen, i) ? std::string() : taken_names(*elf);
       if (!names.empty()) {
-        const std::string users = slot_users(seen.snapshot, slot_uses(seen.snapshot, i));
+        const std::string users = slot_users(seen.snapshot, uses.of(i));
         out.push_back("LD_PRELOAD: " + escape_foreign(object.path()) + " takes over " + names +
                       (users.empty() ? users : "; used by " + users));
       }

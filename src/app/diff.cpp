@@ -59,13 +59,15 @@ Result<ReportDigest> digest_of(const std::string& name, const std::string& piped
 
 }  // namespace
 
-Result<std::string> read_piped(const Options& options, const World& world) {
+Result<std::string> read_piped(const Options& options, const World& world,
+                               std::chrono::steady_clock::time_point end) {
   const auto& names = options.compared;
   if (std::find(names.begin(), names.end(), kStdin) == names.end()) return std::string();
   std::string text;
-  auto end =
-      world.read_input(kMaxReportBytes, [&text](std::string_view bytes) { text.append(bytes); });
-  auto all = whole(std::move(text), std::move(end));
+  auto read = world.read_input({kMaxReportBytes, end},
+                               [&text](std::string_view bytes) { text.append(bytes); });
+  if (!read && read.error().kind == ErrorKind::timeout) return tl::unexpected(read.error());
+  auto all = whole(std::move(text), std::move(read));
   if (!all) return tl::unexpected(unusable(std::string(kStdin), all.error().message));
   return all;
 }

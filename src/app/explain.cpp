@@ -18,19 +18,20 @@ Error unknown_word(const std::string& word, const std::vector<std::string>& near
   return {ErrorKind::usage, std::move(message), 0};
 }
 
-Result<ExplainPage> read_log(const World& world) {
+Result<ExplainPage> read_log(const World& world, std::chrono::steady_clock::time_point end) {
   LogReader reader;
-  const auto end =
-      world.read_input(kMaxLog, [&reader](std::string_view bytes) { reader.feed(bytes); });
-  if (!end) return tl::unexpected(end.error());
-  return LogPage{reader.finish(), *end == InputEnd::cut};
+  const auto read =
+      world.read_input({kMaxLog, end}, [&reader](std::string_view bytes) { reader.feed(bytes); });
+  if (!read) return tl::unexpected(read.error());
+  return LogPage{reader.finish(), *read == InputEnd::cut};
 }
 
 }  // namespace
 
-Result<ExplainPage> read_page(const Options& options, const World& world) {
+Result<ExplainPage> read_page(const Options& options, const World& world,
+                              std::chrono::steady_clock::time_point end) {
   if (!options.subject) return FindingsPage{};
-  if (*options.subject == "-") return read_log(world);
+  if (*options.subject == "-") return read_log(world, end);
   const Explained word = look_up(*options.subject);
   if (word.finding != nullptr) return FindingPage{word.finding};
   if (word.code >= 0) return CodePage{word.code};

@@ -93,10 +93,7 @@ int main(int argc, char** argv) {
   start_log(options.log_level);
   return run(options, World{.proc_root = "/proc",
                             .write_output = &write_output,
-                            .read_input =
-                                [](std::size_t limit, const InputTaker& take) {
-                                  return read_input(STDIN_FILENO, limit, take);
-                                },
+                            .read_input = &read_stdin,
                             .complain = &log_error,
                             .note = &log_info,
                             .tell = &tell,

@@ -54,6 +54,12 @@ Examples:
 It reads /proc and files; it never stops, traces or writes to the process. A
 probe runs in processes of its own, with the rights of the one inspected.)";
 
+/// A wrong argument whose message has its foreign bytes escaped already.
+class PrintableError : public CLI::ValidationError {
+ public:
+  using CLI::ValidationError::ValidationError;
+};
+
 /// Checks a policy id against the table, so that a slip is a usage error and not a silent default.
 std::string check_policy(const std::string& id) {
   if (find_policy(id) != nullptr) return {};
@@ -202,7 +208,7 @@ void add_verdict(CLI::App& app, Options& options) {
          [&options](const std::vector<std::string>& texts) {
            for (const std::string& text : texts) {
              auto allowance = parse_allowance(text);
-             if (!allowance) throw CLI::ValidationError("--allow", allowance.error().message);
+             if (!allowance) throw PrintableError("--allow", allowance.error().message);
              options.allow.push_back(std::move(*allowance));
            }
          },
@@ -349,8 +355,9 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
     std::ostringstream ignored;
     const int code = app.exit(error, out, ignored);
     if (code == 0) return Immediate{.text = out.str()};
-    return usage_error(escape_foreign(error.what()) + "\nRun with --help for more information.\n",
-                       {argv, argv + argc});
+    const bool printable = dynamic_cast<const PrintableError*>(&error) != nullptr;
+    const std::string message = printable ? error.what() : escape_foreign(error.what());
+    return usage_error(message + "\nRun with --help for more information.\n", {argv, argv + argc});
   }
   if (snapshot->parsed()) options.command = Command::snapshot;
   if (policies->parsed()) options.command = Command::policies;

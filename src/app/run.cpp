@@ -248,13 +248,18 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
   return attempt.finish(std::move(report), *how);
 }
 
-/// Supervises workers until one finishes. A file that does not answer is left out the next time.
-WorkResult supervised(const Options& options, const World& world, const Finish& finish) {
-  const auto end = Clock::now() + options.timeout;
+/// What is left until `end`, and never nothing: a deadline of 0 would be none.
+milliseconds left_until(Clock::time_point end) {
+  return std::max(std::chrono::duration_cast<milliseconds>(end - Clock::now()), milliseconds{1});
+}
+
+/// Supervises workers until one finishes, or `end`. A file that does not answer is left out the
+/// next time.
+WorkResult supervised(const Options& options, const World& world, Clock::time_point end,
+                      const Finish& finish) {
   std::set<std::string> skip;
   while (true) {
-    const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
-    const SuperviseOptions limits{.deadline = std::max(left, milliseconds{1}),
+    const SuperviseOptions limits{.deadline = left_until(end),
                                   .step_limit = std::min(kStall, options.timeout / 3)};
     Supervisor supervisor;
     auto result = supervisor.run(limits, [&](Progress& progress) {
@@ -276,7 +281,8 @@ WorkResult supervised(const Options& options, const World& world, const Finish& 
 }
 
 WorkResult inspected(const Options& options, const World& world) {
-  return supervised(options, world, [&](Report report, const JudgeOptions& how) {
+  const auto end = Clock::now() + options.timeout;
+  return supervised(options, world, end, [&](Report report, const JudgeOptions& how) {
     // Never freed: the worker ends behind this, and giving back all the pieces would take its time.
     Report& kept = *std::make_unique<Report>(shown(options, std::move(report), how)).release();
     judge(kept, how);
@@ -315,10 +321,11 @@ WorkResult answered(const Options& options, const World& world, const ExplainPag
 }
 
 WorkResult explain(const Options& options, const World& world) {
-  const auto page = read_page(options, world);
+  const auto end = Clock::now() + options.timeout;
+  const auto page = read_page(options, world, end);
   if (!page) return failed(options, page.error());
   if (!options.names_target()) return answered(options, world, *page, nullptr, {});
-  return supervised(options, world, [&](const Report& report, const JudgeOptions& how) {
+  return supervised(options, world, end, [&](const Report& report, const JudgeOptions& how) {
     return answered(options, world, *page, &report, how);
   });
 }
@@ -335,9 +342,10 @@ WorkResult compared(const Options& options, const World& world, const Comparison
 
 /// Files of others are read in a worker too: they may block, or be more than memory holds.
 WorkResult diff(const Options& options, const World& world) {
-  const auto piped = read_piped(options, world);
+  const auto end = Clock::now() + options.timeout;
+  const auto piped = read_piped(options, world, end);
   if (!piped) return failed(options, piped.error());
-  auto result = run_supervised({.deadline = options.timeout}, [&](Progress& progress) {
+  auto result = run_supervised({.deadline = left_until(end)}, [&](Progress& progress) {
     const auto comparison = compare_named(options, *piped, progress);
     return comparison ? compared(options, world, *comparison) : failed(options, comparison.error());
   });

@@ -32,7 +32,7 @@ std::vector<std::string> prefixes_of(const OwnerSearch& search, std::string_view
       if (!is_one) {
         search.context().progress("find the owner", meta);
         const auto info = search.context().files.stat(meta);
-        is_one = info && info->is_directory();
+        is_one = info ? info->is_directory() : info.error().kind != ErrorKind::not_found;
       }
       place = known.emplace(std::string(directory), is_one).first;
     }
@@ -49,7 +49,7 @@ void search_prefix(OwnerSearch& search, const std::string& prefix,
   };
   const std::string directory = prefix + "/conda-meta";
   auto names = search.list(directory, ".json");
-  if (!names) return leave_open(escape_foreign(directory) + ": " + names.error().message);
+  if (!names) return leave_open(trouble_at(directory, names.error().message));
   std::stable_partition(names->begin(), names->end(), is_likely);
   for (const std::string& name : *names) {
     const bool any_open = std::any_of(queries.begin(), queries.end(), [&](std::size_t index) {
@@ -81,6 +81,7 @@ void search_conda(OwnerSearch& search) {
   std::map<std::string, bool, std::less<>> known;
   std::map<std::string, std::vector<std::size_t>> prefixes;
   for (const std::size_t index : search.open_queries()) {
+    if (search.is_spent()) break;
     for (const std::string& name : search.query(index).names) {
       for (std::string& prefix : prefixes_of(search, name, known)) {
         prefixes[std::move(prefix)].push_back(index);

@@ -29,10 +29,12 @@ class DpkgReader {
   void read() {
     const bool lists = read_folder(kLists, kListEnd);
     const bool sums = read_folder(kStanzas, kSumsEnd);
-    if (lists || sums) {
-      search_.note_system_database();
-    } else if (search_.context().files.stat(kStatus)) {
+    if (lists || sums) return;
+    const auto status = search_.context().files.stat(kStatus);
+    if (status) {
       search_.leave_all_open("dpkg's lists of files are not there, only " + kStatus);
+    } else if (status.error().kind != ErrorKind::not_found) {
+      search_.leave_all_open(status.error().message);
     }
   }
 
@@ -41,9 +43,8 @@ class DpkgReader {
   bool read_folder(const std::string& folder, std::string_view end) {
     auto names = search_.list(folder, end);
     if (!names) {
-      const auto kind = names.error().kind;
-      if (kind == ErrorKind::not_found || kind == ErrorKind::unsupported) return false;
-      search_.leave_all_open(folder + ": " + names.error().message);
+      if (names.error().kind == ErrorKind::not_found) return false;
+      search_.leave_all_open(trouble_at(folder, names.error().message));
       return true;
     }
     std::erase_if(*names, [&](const std::string& name) { return !name.ends_with(end); });
@@ -55,11 +56,13 @@ class DpkgReader {
         const auto open = search_.open_system_queries();
         if (!search_.wants_all(open)) {
           for (const std::size_t index : open) search_.leave_open(index, std::string(kOnlyLikely));
+          search_.leave_all_open(std::string(kOnlyLikelyThere));
           break;
         }
       }
       const auto text = search_.read(folder + "/" + name);
       if (text) {
+        if (!text->empty()) search_.note_system_database();
         take(name.substr(0, name.size() - end.size()), *text, end);
       } else {
         search_.leave_all_open(text.error().message);

@@ -17,19 +17,24 @@ constexpr std::size_t kBlock = 256U << 10U;
 constexpr std::size_t kMaxHeaders = 10000;
 
 /// Numbers of the headers that list a file of one of the names.
-Result<std::set<std::int64_t>> headers_with(SqliteReader& database,
+Result<std::set<std::int64_t>> headers_with(OwnerSearch& search, SqliteReader& database,
                                             const std::set<std::string, std::less<>>& names) {
   const auto root = database.find_table("Basenames");
   if (!root) return tl::unexpected(root.error());
   std::set<std::int64_t> numbers;
+  bool any = false;
   const auto done = database.scan(*root, [&](const SqliteRow& row) {
+    any = true;
     // key, hnum, idx
     if (row.values.size() >= 2 && names.contains(row.values[0].bytes)) {
       numbers.insert(row.values[1].integer);
     }
-    return numbers.size() < kMaxHeaders ? SqliteReader::Next::go_on : SqliteReader::Next::stop;
+    const bool more = numbers.size() < kMaxHeaders && !search.is_spent();
+    return more ? SqliteReader::Next::go_on : SqliteReader::Next::stop;
   });
   if (!done) return tl::unexpected(done.error());
+  // An empty one is what `rpm --initdb` leaves, on systems that use rpm for nothing.
+  if (any) search.note_system_database();
   if (numbers.size() >= kMaxHeaders) return fail(ErrorKind::limit, "more than 10000 packages");
   return numbers;
 }
@@ -39,12 +44,13 @@ Result<void> read_headers(OwnerSearch& search, SqliteReader& database) {
   for (const std::size_t index : search.open_queries()) {
     for (const std::string& name : search.query(index).names) names.emplace(base_name(name));
   }
-  const auto numbers = headers_with(database, names);
+  const auto numbers = headers_with(search, database, names);
   if (!numbers) return tl::unexpected(numbers.error());
   if (numbers->empty()) return {};
   const auto root = database.find_table("Packages");
   if (!root) return tl::unexpected(root.error());
   for (const std::int64_t number : *numbers) {
+    if (search.is_spent()) return fail(ErrorKind::limit, std::string(kNoTime));
     const auto row = database.find_row(*root, number);
     if (!row) return tl::unexpected(row.error());
     if (!*row || (*row)->values.size() < 2)
@@ -85,16 +91,18 @@ bool look_in(OwnerSearch& search, const std::string& folder) {
   const auto found = context.files.find(path);
   if (found) {
     const auto done = read_database(search, path, *found);
-    if (!done) search.leave_all_open(path + ": " + done.error().message);
+    if (!done) search.leave_all_open(trouble_at(path, done.error().message));
     return true;
   }
   if (found.error().kind != ErrorKind::not_found) {
-    search.leave_all_open(path + ": " + found.error().message);
+    search.leave_all_open(trouble_at(path, found.error().message));
     return true;
   }
   for (const char* name : {"/Packages", "/Packages.db"}) {
-    if (!context.files.stat(folder + name)) continue;
-    search.leave_all_open(folder + name + ": an rpm database of an older format");
+    const auto old = context.files.stat(folder + name);
+    if (!old && old.error().kind == ErrorKind::not_found) continue;
+    search.leave_all_open(trouble_at(
+        folder + name, old ? "an rpm database of an older format" : old.error().message));
     return true;
   }
   return false;
@@ -105,9 +113,7 @@ bool look_in(OwnerSearch& search, const std::string& folder) {
 void search_rpm(OwnerSearch& search) {
   if (search.is_done()) return;
   for (const char* folder : {"/usr/lib/sysimage/rpm", "/usr/share/rpm", "/var/lib/rpm"}) {
-    if (!look_in(search, folder)) continue;
-    search.note_system_database();
-    return;
+    if (look_in(search, folder)) return;
   }
 }
 

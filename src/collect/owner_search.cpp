@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t kMaxFile = 64U << 20U;
 constexpr std::uint64_t kMaxRead = 256U << 20U;
+constexpr std::chrono::seconds kMaxTime{2};
 constexpr std::size_t kMaxQueries = 4000;
 constexpr std::size_t kFewStems = 16;
 
@@ -23,6 +24,13 @@ void add_once(std::vector<std::string>& list, std::string item) {
 bool is_left_to_users(std::string_view path) {
   constexpr std::array<std::string_view, 8> kRoots = {"/home/",  "/root/", "/tmp/", "/var/tmp/",
                                                       "/media/", "/mnt/",  "/run/", "/dev/"};
+  return std::any_of(kRoots.begin(), kRoots.end(),
+                     [&](std::string_view root) { return path.starts_with(root); });
+}
+
+/// Where Nix, Guix and snap keep packages.
+bool is_in_store(std::string_view path) {
+  constexpr std::array<std::string_view, 3> kRoots = {"/nix/store/", "/gnu/store/", "/snap/"};
   return std::any_of(kRoots.begin(), kRoots.end(),
                      [&](std::string_view root) { return path.starts_with(root); });
 }
@@ -74,8 +82,14 @@ std::string absolute_name(std::string_view directory, std::string_view entry) {
   return out.empty() ? "/" : out;
 }
 
+std::string trouble_at(std::string_view path, std::string_view message) {
+  const std::string shown = escape_foreign(path);
+  return message.starts_with(shown + ":") ? std::string(message)
+                                          : shown + ": " + std::string(message);
+}
+
 OwnerSearch::OwnerSearch(const CaptureContext& context, const PythonFacts& python)
-    : context_(context), python_(python) {
+    : context_(context), python_(python), end_(std::chrono::steady_clock::now() + kMaxTime) {
   const std::string library = "/lib";
   if (context.is_skipped(library)) return;
   context.progress("find the owner", library);
@@ -98,6 +112,9 @@ void OwnerSearch::add(const std::string& path, OwnerEffort effort) {
     add_once(query.names, std::move(*real));
   } else {
     query.open_because = escape_foreign(path) + " could not be followed";
+  }
+  if (std::any_of(query.names.begin(), query.names.end(), is_in_store)) {
+    query.open_because = "in a store of packages whose records are not read";
   }
   // Packages built before the file systems were merged list /lib/..., where /usr/lib/... is.
   const auto names = merged_ ? query.names : std::vector<std::string>();
@@ -160,11 +177,20 @@ std::optional<std::size_t> OwnerSearch::match(std::string_view absolute) const {
   return std::nullopt;
 }
 
-KeepPath OwnerSearch::keep_below(const std::string& directory) const {
+KeepPath OwnerSearch::keep_below(const std::string& directory) {
   return [this, directory](std::string_view path) {
-    return base_names_.contains(base_name(path)) &&
+    // A record may list a name a million times.
+    return base_names_.contains(base_name(path)) && !is_spent() &&
            match(absolute_name(directory, path)).has_value();
   };
+}
+
+bool OwnerSearch::is_spent() {
+  if (!spent_ && std::chrono::steady_clock::now() >= end_) {
+    spent_ = true;
+    leave_all_open(std::string(kNoTime));
+  }
+  return spent_;
 }
 
 void OwnerSearch::claim(const std::vector<std::string>& absolute, const FileOwner& owner) {
@@ -195,12 +221,21 @@ Result<std::string> OwnerSearch::read(const std::string& path) {
   if (context_.is_skipped(path)) {
     return fail(ErrorKind::timeout, escape_foreign(path) + ": " + std::string(kNoAnswer));
   }
+  if (is_spent()) return fail(ErrorKind::limit, std::string(kNoTime));
   if (bytes_read_ > kMaxRead) {
     return fail(ErrorKind::limit, "package records beyond 256 MiB were not read");
   }
   context_.progress("read package records", path);
-  auto text = context_.files.read_text(path, kMaxFile);
-  if (text) bytes_read_ += text->size();
+  const auto found = context_.files.find(path);
+  if (!found) return tl::unexpected(found.error());
+  if (found->info.size > kMaxFile) {
+    return fail(ErrorKind::limit, escape_foreign(path) + ": larger than 64 MiB");
+  }
+  const auto file = context_.files.open_regular(*found, path);
+  if (!file) return tl::unexpected(file.error());
+  auto text = read_descriptor(file->fd.get(), path, kMaxFile);
+  // What fails on the way may have been read nearly whole, whatever size it told.
+  bytes_read_ += text ? text->size() : kMaxFile;
   return text;
 }
 
@@ -219,7 +254,8 @@ std::map<std::string, Fact<FileOwner>> OwnerSearch::take() const {
     } else if (!query.open_because.empty()) {
       out.emplace(query.path, Owner::unknown(query.open_because));
     } else if (!system_database_) {
-      out.emplace(query.path, Owner::unknown("neither dpkg's nor rpm's database is there"));
+      out.emplace(query.path,
+                  Owner::unknown("dpkg's and rpm's databases are not there, or list nothing"));
     } else {
       out.emplace(query.path, Owner::known({}));
     }

@@ -2,6 +2,7 @@
 // names, what was found, and how much may be read.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -54,15 +55,19 @@ class OwnerSearch {
   /// The open query of that absolute name.
   [[nodiscard]] std::optional<std::size_t> match(std::string_view absolute) const;
   /// The predicate for names that are relative to `directory` ("/" for absolute ones).
-  [[nodiscard]] KeepPath keep_below(const std::string& directory) const;
+  [[nodiscard]] KeepPath keep_below(const std::string& directory);
   void claim(const std::vector<std::string>& absolute, const FileOwner& owner);
   void hold(const std::vector<std::string>& absolute, const FileOwner& owner);
   /// A database that might have listed the query was not read.
   void leave_open(std::size_t index, const std::string& why);
   void leave_all_open(const std::string& why);
+  /// A database of the whole system lists at least one file.
   void note_system_database() { system_database_ = true; }
+  /// True once the time for the whole search is over: what is open then stays open.
+  [[nodiscard]] bool is_spent();
 
-  /// Whole contents. Errors: as of TargetFiles; timeout (did not answer before); limit.
+  /// Whole contents. Errors: as of TargetFiles; timeout (did not answer before); limit (a large
+  /// file, too much in all, no time left).
   [[nodiscard]] Result<std::string> read(const std::string& path);
   [[nodiscard]] Result<std::vector<std::string>> list(const std::string& path,
                                                       std::string_view filter) const;
@@ -79,6 +84,8 @@ class OwnerSearch {
   std::set<std::string, std::less<>> base_names_;
   std::set<std::string, std::less<>> stems_;  ///< Of base_names_; none begins with another.
   std::uint64_t bytes_read_ = 0;
+  std::chrono::steady_clock::time_point end_;
+  bool spent_ = false;
   bool merged_ = false;  ///< /lib is a link to /usr/lib.
   bool system_database_ = false;
 };
@@ -86,9 +93,18 @@ class OwnerSearch {
 /// `entry` below `directory`, "." and ".." taken out; an absolute entry stays where it is.
 std::string absolute_name(std::string_view directory, std::string_view entry);
 
+/// What is wrong at a path: the message, which may name the path already.
+std::string trouble_at(std::string_view path, std::string_view message);
+
 /// Why a file may have an owner that was not found with OwnerEffort::likely.
 inline constexpr std::string_view kOnlyLikely =
     "not mapped: only packages whose names speak of CUDA were asked";
+
+/// The same of a file that is mapped.
+inline constexpr std::string_view kOnlyLikelyThere =
+    "in a directory that is left to users: only packages whose names speak of CUDA were asked";
+/// Why the search was given up.
+inline constexpr std::string_view kNoTime = "package records were not all read within 2 seconds";
 
 /// Records of wheels: NAME-VERSION.dist-info/RECORD in the site directory that holds the file.
 void search_wheels(OwnerSearch& search);
@@ -98,5 +114,7 @@ void search_conda(OwnerSearch& search);
 void search_dpkg(OwnerSearch& search);
 /// rpm's SQLite database.
 void search_rpm(OwnerSearch& search);
+/// Databases that are not read (pacman, apk and others): where one is, no owner is told.
+void search_unread(OwnerSearch& search);
 
 }  // namespace cudart_doctor

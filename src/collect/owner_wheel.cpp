@@ -86,9 +86,8 @@ class Site {
     if (!has_open()) return;
     const auto names = search_.list(path_, "");
     if (!names) {
-      const auto kind = names.error().kind;
-      if (kind != ErrorKind::not_found && kind != ErrorKind::unsupported) {
-        leave_open(escape_foreign(path_) + ": " + names.error().message);
+      if (names.error().kind != ErrorKind::not_found) {
+        leave_open(trouble_at(path_, names.error().message));
       }
       return;
     }

@@ -1,5 +1,10 @@
 #include "cudart_doctor/collect/owners.hpp"
 
+#include <array>
+#include <exception>
+#include <string>
+
+#include "cudart_doctor/base/text.hpp"
 #include "owner_search.hpp"
 
 namespace cudart_doctor {
@@ -7,10 +12,16 @@ namespace {
 
 Owners answers(OwnerSearch& search) {
   // The most specific first: wheels lie inside of conda's prefixes and of a distribution's folders.
-  search_wheels(search);
-  search_conda(search);
-  search_dpkg(search);
-  search_rpm(search);
+  constexpr std::array kSearches = {&search_wheels, &search_conda, &search_dpkg, &search_rpm,
+                                    &search_unread};
+  for (const auto each : kSearches) {
+    // Records come from the target. What they cost must not cost the inspection.
+    try {
+      each(search);
+    } catch (const std::exception& error) {
+      search.leave_all_open("package records could not be read: " + escape_foreign(error.what()));
+    }
+  }
   return search.take();
 }
 

@@ -18,7 +18,9 @@ class Queue {
   bool read_next(ObjectReader& reader) {
     const std::size_t index = next_.fetch_add(1, std::memory_order_relaxed);
     if (index >= outcomes_.size()) return false;
-    outcomes_[index] = reader.read(snapshot_.objects[index], snapshot_.maps);
+    ReadOutcome outcome = reader.read(snapshot_.objects[index], snapshot_.maps);
+    limit(outcome.slots);
+    outcomes_[index] = std::move(outcome);
     return true;
   }
 
@@ -38,9 +40,19 @@ class Queue {
   }
 
  private:
+  /// Far more than are read from memory in the end: until then all are held.
+  void limit(Fact<std::vector<SlotPlace>>& slots) {
+    if (!slots.is_known()) return;
+    const std::size_t size = slots.get()->size();
+    if (places_.fetch_add(size, std::memory_order_relaxed) + size <= kMaxPlaces) return;
+    slots = Fact<std::vector<SlotPlace>>::unknown("more slots than are read");
+  }
+
+  static constexpr std::size_t kMaxPlaces = std::size_t{8} * kMaxSlots;
   Snapshot& snapshot_;
   std::vector<ReadOutcome> outcomes_;
   std::atomic<std::size_t> next_{0};
+  std::atomic<std::size_t> places_{0};
 };
 
 }  // namespace

@@ -23,6 +23,10 @@ tl::unexpected<Error> broken(std::string_view what) {
   return fail(ErrorKind::malformed, "SQLite database: " + std::string(what));
 }
 
+tl::unexpected<Error> too_much() {
+  return fail(ErrorKind::limit, "SQLite database: more than 512 MiB to read");
+}
+
 /// A big-endian number of `size` bytes; the caller has checked that they are there.
 std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t at, std::size_t size) {
   std::uint64_t value = 0;
@@ -132,9 +136,7 @@ Result<SqliteReader> SqliteReader::open(ByteSource& source) {
 Result<void> SqliteReader::read_page(std::uint32_t number, std::span<std::byte> out) {
   if (number == 0 || number > pages_) return broken("a page that is not there");
   bytes_read_ += out.size();
-  if (bytes_read_ > kMaxBytes) {
-    return fail(ErrorKind::limit, "SQLite database: more than 512 MiB to read");
-  }
+  if (bytes_read_ > kMaxBytes) return too_much();
   return read_exact(*source_, (std::uint64_t{number} - 1) * page_size_, out);
 }
 
@@ -225,12 +227,16 @@ Result<void> SqliteReader::scan(std::uint32_t root, const RowTaker& take) {
   std::vector<std::uint32_t> waiting = {root};
   std::uint64_t visited = 0;
   while (!waiting.empty()) {
-    // A tree has each page once: what would visit more than the file holds goes in circles.
-    if (++visited + waiting.size() > pages_ + 1) return broken("a table that goes in circles");
+    ++visited;
     const auto page = tree_page(waiting.back());
     waiting.pop_back();
     if (!page) return tl::unexpected(page.error());
     if (!page->leaf) {
+      // A tree has each page once: what would visit more than the file holds goes in circles.
+      const std::uint64_t known = visited + waiting.size() + page->cells + 1;
+      if (known > pages_) return broken("a table that goes in circles");
+      // A sparse file holds any number of pages. More than may be read need not be remembered.
+      if (known > kMaxBytes / page_size_) return too_much();
       for (std::uint32_t i = page->cells + 1; i-- > 0;) {
         const auto child = child_at(*page, i);
         if (!child) return tl::unexpected(child.error());

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -14,24 +16,41 @@
 namespace cudart_doctor {
 namespace {
 
-/// As read(), but never fails for a signal or for a descriptor that does not wait.
-ssize_t read_some(int fd, char* buffer, std::size_t size) {
-  while (true) {
-    const ssize_t count = ::read(fd, buffer, size);
-    if (count >= 0) return count;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
-      if (::poll(&wait, 1, -1) >= 0 || errno == EINTR) continue;
-      return -1;
-    }
-    if (errno != EINTR) return -1;
-  }
-}
+using Clock = std::chrono::steady_clock;
 
 struct Source {
   int fd = -1;
   std::string_view failure;  ///< What is said where it cannot be read.
+  Clock::time_point end = Clock::time_point::max();
 };
+
+/// Milliseconds for poll; a time that is over does not wait.
+int wait_until(Clock::time_point end) {
+  if (end == Clock::time_point::max()) return -1;
+  constexpr std::int64_t kLongest = INT_MAX;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kLongest));
+}
+
+/// As read(), but never fails for a signal or for a descriptor that does not wait. With an end,
+/// ETIMEDOUT where nothing came before it.
+ssize_t read_some(const Source& source, char* buffer, std::size_t size) {
+  // Without an end the read itself waits, unless the descriptor does not.
+  bool waits = source.end != Clock::time_point::max();
+  while (true) {
+    if (waits) {
+      pollfd wait{.fd = source.fd, .events = POLLIN, .revents = 0};
+      const int ready = ::poll(&wait, 1, wait_until(source.end));
+      if (ready < 0 && errno == EINTR) continue;
+      if (ready == 0) errno = ETIMEDOUT;
+      if (ready <= 0) return -1;
+    }
+    const ssize_t count = ::read(source.fd, buffer, size);
+    if (count >= 0) return count;
+    waits = waits || errno == EAGAIN || errno == EWOULDBLOCK;
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) return -1;
+  }
+}
 
 Result<InputEnd> read_source(const Source& source, std::size_t limit, const InputTaker& take) {
   std::vector<char> buffer(std::size_t{128} * 1024);
@@ -39,9 +58,12 @@ Result<InputEnd> read_source(const Source& source, std::size_t limit, const Inpu
   while (true) {
     // At the limit one byte more tells whether anything was left.
     const std::size_t wanted = left == 0 ? 1 : std::min(left, buffer.size());
-    const ssize_t count = read_some(source.fd, buffer.data(), wanted);
+    const ssize_t count = read_some(source, buffer.data(), wanted);
     if (count < 0) {
       const int error = errno;
+      if (error == ETIMEDOUT && source.end != Clock::time_point::max()) {
+        return fail(ErrorKind::timeout, "no answer within the deadline during: read stdin");
+      }
       return fail(ErrorKind::io, std::string(source.failure) + ": " + std::strerror(error), error);
     }
     if (count == 0) return InputEnd::complete;
@@ -55,6 +77,10 @@ Result<InputEnd> read_source(const Source& source, std::size_t limit, const Inpu
 
 Result<InputEnd> read_input(int fd, std::size_t limit, const InputTaker& take) {
   return read_source({fd, "cannot read stdin"}, limit, take);
+}
+
+Result<InputEnd> read_stdin(const InputLimits& limits, const InputTaker& take) {
+  return read_source({STDIN_FILENO, "cannot read stdin", limits.end}, limits.bytes, take);
 }
 
 Result<InputEnd> read_input_at(const std::string& path, std::size_t limit, const InputTaker& take) {

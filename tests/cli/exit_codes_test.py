@@ -34,6 +34,7 @@ class UsageErrors(Case):
             (["--timeout", "soon"], "--timeout: Value soon"),
             (["--log-level", "loud"], "--log-level: loud"),
             (["--bo\x1b[31mgus"], "--bo\\x1b[31mgus"),
+            (["--allow", "RT0\x1b1"], "--allow: 'RT0\\x1b1' is no finding"),
             (["snapshot"], "--dir"),
             (["snapshot", "--dir", "x", "--from", "y"], "--from"),
             (["policies", "--pid", "1"], "policies: --pid has no meaning"),

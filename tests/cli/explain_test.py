@@ -124,6 +124,17 @@ class Logs(Case):
         os.close(writing)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
 
+    def test_stdin_is_not_waited_for_beyond_the_timeout(self):
+        for arguments in (["explain", "-"], ["diff", "-", self.folder]):
+            with self.subTest(arguments):
+                silent, kept_open = os.pipe()
+                done = subprocess.run([DOCTOR, *arguments, "--timeout", "0.2"], stdin=silent,
+                                      capture_output=True, timeout=30, env=clean_environment())
+                os.close(silent)
+                os.close(kept_open)
+                self.assertEqual(done.returncode, 3)
+                self.assertIn(b"no answer within the deadline during: read stdin", done.stderr)
+
     def test_stdin_that_cannot_be_read(self):
         folder = os.open("/", os.O_RDONLY)
         self.addCleanup(os.close, folder)

@@ -77,6 +77,15 @@ class Owners(Case):
                              for name, folder in folders.items())
         return {"prefix": ["unshare", "-m", "sh", "-c", mounts + ' && exec "$@"', "sh"]}
 
+    def owner_below_opt(self, path):
+        """Of a library of ours that its process sees below /opt, and "lib" at /var/lib."""
+        need_root(self)
+        need_program(self, "unshare")
+        mounts = (f"mount --bind {self.folder}/lib /var/lib && "
+                  f"mount --bind {self.folder} /opt && ")
+        seen = pathlib.Path("/opt", path.relative_to(self.folder))
+        return self.owner_of(seen, prefix=["unshare", "-m", "sh", "-c", mounts + 'exec "$@"', "sh"])
+
     def test_a_wheel_by_its_record(self):
         path = self.library("lib/python3.11/site-packages/nvidia/cu/lib/libcudart.so.12")
         site = "lib/python3.11/site-packages"
@@ -132,10 +141,76 @@ class Owners(Case):
     def test_a_file_that_no_record_lists_has_no_owner(self):
         path = self.library("site-packages/pkg/libcudart.so.12")
         self.write("site-packages/pkg-1.0.dist-info/RECORD", "pkg/__init__.py,,\n")
-        info = self.write("dpkg/info/a.list", "/.\n/usr\n").parent
-        options = self.mounted(dpkg=info.parent)
-        self.assertEqual(self.owner_of(path, **options),
+        self.write("lib/dpkg/info/a.list", "/.\n/usr\n")
+        self.assertEqual(self.owner_below_opt(path),
                          (None, "the package databases were read, and none lists the path", True))
+
+    def assert_open(self, found, why):
+        owner, reason, unowned = found
+        self.assertIsNone(owner)
+        self.assertIn(why, reason)
+        self.assertFalse(unowned)
+
+    def test_a_directory_that_is_left_to_users_is_not_sought_in_all_packages(self):
+        path = self.library("libcudart.so.12")
+        info = self.write("dpkg/info/a.list", "/.\n/usr\n").parent
+        self.assert_open(self.owner_of(path, **self.mounted(dpkg=info.parent)),
+                         "only packages whose names speak of CUDA were asked")
+
+    def test_a_database_without_a_package_proves_nothing(self):
+        path = self.library("libcudart.so.12")
+        rpm_database(self.folder / "lib/rpm", [])
+        self.write("lib/dpkg/info/a.list", "")
+        self.assert_open(self.owner_below_opt(path), "list nothing")
+
+    def test_a_database_that_is_not_read_leaves_the_owner_open(self):
+        path = self.library("libcudart.so.12")
+        self.write("lib/dpkg/info/a.list", "/.\n")
+        self.write("lib/pacman/local/cuda-12.8-1/files", "")
+        self.assert_open(self.owner_below_opt(path), "records of pacman are not read")
+
+    def test_lists_that_are_no_directory_leave_the_owner_open(self):
+        path = self.library("libcudart.so.12")
+        rpm_database(self.folder / "lib/rpm", [(rpm_header("a", "1", "1", "/bin/ls"), "ls")])
+        self.write("lib/dpkg/info", "")
+        self.assert_open(self.owner_below_opt(path),
+                         "/var/lib/dpkg/info: it is a regular file")
+
+    def test_a_message_names_the_path_once(self):
+        path = self.library("libcudart.so.12")
+        (self.folder / "lib/rpm/rpmdb.sqlite").mkdir(parents=True)
+        _, reason, _ = self.owner_below_opt(path)
+        self.assertEqual(reason, "/var/lib/rpm/rpmdb.sqlite: not opened, it is a directory")
+
+    def test_records_too_large_to_read_do_not_cost_the_inspection(self):
+        path = self.library("env/site-packages/pkg/libcudart.so.12")
+        record = self.write("env/conda-meta/cuda-0.json", "")
+        os.truncate(record, 1 << 40)
+        for i in range(400):
+            os.link(record, record.with_name(f"cuda-{i + 1}.json"))
+            info = self.folder / f"env/site-packages/pkg-{i}.dist-info"
+            info.mkdir()
+            os.link(record, info / "RECORD")
+        self.assert_open(self.owner_of(path), "larger than 64 MiB")
+
+    def test_an_rpm_database_that_grows_while_it_is_followed_is_given_up(self):
+        """Two pages of 32000 children each, in a sparse file that could hold as many."""
+        path = self.library("libcudart.so.12")
+        size, cells = 65536, 32000
+        pages = b""
+        for header in (100, 0):
+            page = bytearray(size)
+            page[:16 if header else 0] = b"SQLite format 3\0" if header else b""
+            struct.pack_into(">H", page, 16 if header else size - 2, 1 if header else 0)
+            struct.pack_into(">BHHHBI", page, header, 5, 0, cells, 0, 0, 2)
+            struct.pack_into(">IB", page, size - 16, 2, 1)
+            struct.pack_into(f">{cells}H", page, header + 12, *[size - 16] * cells)
+            pages += bytes(page)
+        database = self.folder / "lib/rpm/rpmdb.sqlite"
+        database.parent.mkdir(parents=True)
+        database.write_bytes(pages)
+        os.truncate(database, size * 2000000)
+        self.assert_open(self.owner_below_opt(path), "more than 512 MiB to read")
 
     def test_conda_by_its_metadata_and_not_by_the_record_that_it_keeps_too(self):
         path = self.library("env/lib/python3.11/site-packages/pkg/libcudart.so.12")
@@ -225,7 +300,7 @@ class Owners(Case):
     def test_without_a_database_nothing_is_said(self):
         path = self.library("cuda/lib64/libcudart.so.12")
         self.assertEqual(self.owner_of(path, **self.mounted()),
-                         (None, "neither dpkg's nor rpm's database is there", False))
+                         (None, "dpkg's and rpm's databases are not there, or list nothing", False))
 
     def test_an_rpm_database_that_rpm_made(self):
         for program in ("rpm", "rpmbuild"):

@@ -133,3 +133,43 @@ TEST_CASE("relocations that could not be read leave their reason") {
   read_slots(memory, {{0, Fact<std::vector<SlotPlace>>::unknown("a table is cut")}}, snapshot);
   CHECK(reason_of(snapshot) == "a table is cut");
 }
+
+TEST_CASE("a load that the list names often is one, and too many loads are not read") {
+  Snapshot snapshot = process();
+  auto& entries = snapshot.link_map.get()->front().entries;
+  entries.insert(entries.end(), 10000, entries.front());
+  Memory memory;
+  read_slots(memory, one_place(0x1008), snapshot);
+  REQUIRE(snapshot.objects[0].slots.is_known());
+  CHECK(snapshot.objects[0].slots.get()->size() == 1);
+  for (std::size_t i = 0; i < kMaxSlotsOfObject; ++i) {
+    entries[i + 2].load_bias = kUser + i;
+  }
+  CHECK(entries.size() > kMaxSlotsOfObject + 2);
+  read_slots(memory, one_place(0x8), snapshot);
+  CHECK(snapshot.objects[0].slots.is_known());
+  entries.back().load_bias = kUser - 1;
+  read_slots(memory, one_place(0x8), snapshot);
+  CHECK(reason_of(snapshot) == "1 slot in each of 4097 loads: more than are read");
+}
+
+TEST_CASE("slots beyond the limit of all objects are unknown, and a note says so") {
+  Snapshot snapshot = process();
+  constexpr std::uint32_t kObjects = kMaxSlots / kMaxSlotsOfObject + 2;
+  snapshot.objects.resize(kObjects);
+  SlotPlaces places;
+  for (std::uint32_t i = 0; i < kObjects; ++i) {
+    if (i > 1) snapshot.link_map.get()->front().entries.push_back({kUser, "/u/x.so", i});
+    places[i] = Fact<std::vector<SlotPlace>>::known(
+        std::vector<SlotPlace>(kMaxSlotsOfObject, {0x8, "cudaMalloc", ""}));
+  }
+  snapshot.link_map.get()->front().entries[1].load_bias = kUser;
+  Memory memory;
+  read_slots(memory, places, snapshot);
+  CHECK(snapshot.objects[kObjects - 3].slots.is_known());
+  CHECK(snapshot.objects[kObjects - 2].slots.reason() == "more slots than are read");
+  CHECK(snapshot.objects[kObjects - 1].slots.is_unknown());
+  CHECK(snapshot.capture.notes ==
+        std::vector<std::string>{"the slots of 2 objects were not read: there are more than "
+                                 "65536"});
+}

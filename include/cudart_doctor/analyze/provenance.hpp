@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "cudart_doctor/model/candidate.hpp"
@@ -21,8 +24,17 @@ std::vector<Provenance> find_provenance(const Snapshot& snapshot,
 /// address: its slot for the name leads on.
 std::optional<std::size_t> slot_target(const Snapshot& snapshot, const Slot& slot);
 
-/// The objects of which a slot for a name of the runtime points into `object` now, in the order of
-/// Snapshot::objects.
-std::vector<SlotUse> slot_uses(const Snapshot& snapshot, std::size_t object);
+/// Which objects' slots for names of the runtime point into which object now. Made once in time
+/// that grows with the number of slots. The snapshot must outlive it.
+class SlotUses {
+ public:
+  explicit SlotUses(const Snapshot& snapshot);
+  /// The users of `object`, in the order of Snapshot::objects; their names sorted, each once.
+  [[nodiscard]] std::vector<SlotUse> of(std::size_t object) const;
+
+ private:
+  using Names = std::vector<std::string_view>;
+  std::unordered_map<std::size_t, std::map<std::size_t, Names>> uses_;  ///< By target, then user.
+};
 
 }  // namespace cudart_doctor

@@ -1,6 +1,8 @@
 // `cudart-doctor diff`: reads reports and snapshots, compares, prints.
 #pragma once
 
+#include <chrono>
+
 #include "cudart_doctor/app/options.hpp"
 #include "cudart_doctor/app/run.hpp"
 #include "cudart_doctor/model/comparison.hpp"
@@ -13,7 +15,9 @@ namespace cudart_doctor {
 Result<Comparison> compare_named(const Options& options, const std::string& piped,
                                  Progress& progress);
 
-/// The text on stdin where "-" is among the arguments; else empty. Errors: usage (too large), io.
-Result<std::string> read_piped(const Options& options, const World& world);
+/// The text on stdin where "-" is among the arguments; else empty; read until `end`. Errors:
+/// usage (too large, unreadable), timeout.
+Result<std::string> read_piped(const Options& options, const World& world,
+                               std::chrono::steady_clock::time_point end);
 
 }  // namespace cudart_doctor

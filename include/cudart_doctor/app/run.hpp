@@ -17,8 +17,8 @@ struct World {
   std::string proc_root = "/proc";
   /// Writes a report to where -o says.
   std::function<Result<void>(const std::string& path, std::string_view bytes)> write_output;
-  /// Reads stdin, at most `limit` bytes of it.
-  std::function<Result<InputEnd>(std::size_t limit, const InputTaker& take)> read_input;
+  /// Reads stdin: see read_stdin.
+  std::function<Result<InputEnd>(const InputLimits& limits, const InputTaker& take)> read_input;
   /// One line of log on stderr.
   std::function<void(std::string_view message)> complain;
   /// One line of log that only a closer look at the log shows (--log-level info).

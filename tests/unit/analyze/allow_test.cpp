@@ -81,6 +81,7 @@ TEST_CASE("a file has one allowance a line, with comments, and names the line th
   for (int i = 0; i < 5000; ++i) many += "RT06\n";
   CHECK_FALSE(parse_allow_file(many, "allow"));
   CHECK(parse_allow_file("", "allow")->empty());
+  CHECK(parse_allow_file("\xef\xbb\xbfRT06\n", "allow")->size() == 1);
 }
 
 TEST_CASE("an allowed finding stays, last, and has no say in the verdict") {

@@ -1,6 +1,7 @@
 // Who brought a candidate, and whose slots point into it.
 #include "cudart_doctor/analyze/provenance.hpp"
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -164,4 +165,30 @@ TEST_CASE("an address lent by the program's own PLT leads on through the program
   CHECK_FALSE(target());
   bind(snapshot, kProgram, {"cudaMalloc", kSoname}, kWheel);
   CHECK(target() == index_of(snapshot, kWheel));
+}
+
+TEST_CASE("who uses what is found in time that grows with the number of slots") {
+  constexpr std::uint32_t kObjects = 60;
+  constexpr std::size_t kSlots = 4000;
+  std::vector<Candidate> candidates;
+  std::vector<Library> libraries = {{kProgram}};
+  while (libraries.size() < kObjects) {
+    libraries.push_back(runtime("/r" + std::to_string(libraries.size()) + "/libcudart.so.12"));
+  }
+  Snapshot snapshot = process_of(libraries).build();
+  for (std::uint32_t i = 0; i < kObjects; ++i) {
+    std::vector<Slot> slots;
+    for (std::size_t k = 0; k < kSlots; ++k) {
+      slots.push_back({"cudaName" + std::to_string(k), "", 1, true, (i + 1) % kObjects});
+    }
+    snapshot.objects[i].slots = Fact<std::vector<Slot>>::known(std::move(slots));
+    candidates.emplace_back().object = i;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const auto found = find_provenance(snapshot, candidates);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+  // Each leads to the next one, and that one's slots to the one after it.
+  REQUIRE(found[9].used_by.size() == 1);
+  CHECK(found[9].used_by.front().object == 7);
+  CHECK(found[9].used_by.front().names.size() == kSlots);
 }

@@ -154,6 +154,35 @@ TEST_CASE("pages that lead back to themselves are malformed") {
   CHECK(reader->find_row(2, 1).error().kind == ErrorKind::malformed);
 }
 
+TEST_CASE("children are not remembered beyond what may be read, however large the file is") {
+  // A page that names itself fifty times, in a sparse file.
+  const std::vector<std::pair<std::uint32_t, char>> itself(50, {2, '\1'});
+  class Sparse final : public ByteSource {
+   public:
+    explicit Sparse(std::string begin) : begin_(std::move(begin)) {}
+    Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) override {
+      ++reads;
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const bool there = offset + i < begin_.size();
+        out[i] = there ? static_cast<std::byte>(begin_[offset + i]) : std::byte{0};
+      }
+      return out.size();
+    }
+    [[nodiscard]] std::optional<std::uint64_t> size() const override { return 1ULL << 43U; }
+    std::size_t reads = 0;
+
+   private:
+    std::string begin_;
+  };
+  Sparse source(database({interior(itself, 2)}));
+  auto reader = SqliteReader::open(source);
+  REQUIRE(reader);
+  const auto done = reader->scan(2, [](const SqliteRow&) { return Next::go_on; });
+  REQUIRE_FALSE(done);
+  CHECK(done.error().kind == ErrorKind::limit);
+  CHECK(source.reads * itself.size() < 2 * SqliteReader::kMaxBytes / kPage);
+}
+
 TEST_CASE("pages, cells and columns that lie are malformed") {
   std::string many = leaf({cell(1, "a")});
   put(many, 3, 0xFFFF, 2);
