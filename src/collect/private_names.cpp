@@ -58,15 +58,32 @@ PrivateNames::Resolve PrivateNames::replacer() const {
   };
 }
 
+/// Behind '_' or '-' in a part of a path: "/tmp/torchinductor_alice". Not in names of libraries,
+/// which stand elsewhere without their folder, nor of packages.
+bool is_joined_in_path(std::string_view text, std::size_t at) {
+  if (at == 0 || (text[at - 1] != '_' && text[at - 1] != '-')) return false;
+  constexpr std::size_t kLongestPart = 255;
+  const std::size_t from = at - std::min(at, kLongestPart);
+  const std::size_t slash = text.substr(from, at - from).rfind('/');
+  if (slash == std::string_view::npos) return false;
+  const std::size_t begin = from + slash + 1;
+  const std::string_view rest = text.substr(begin, kLongestPart);
+  const std::string_view part = rest.substr(0, rest.find_first_of("/: \n"));
+  return part.find(".so") == std::string_view::npos &&
+         !text.substr(0, begin).ends_with("-packages/");
+}
+
 /// A name that is looked for as a word, at this place: its length, or 0.
 std::size_t PrivateNames::known_word(std::string_view text, std::size_t at, TextPlace place) const {
   const auto candidates = words_.find(text[at]);
   if (candidates == words_.end()) return 0;
   constexpr std::string_view kInPath = "/@~";
   constexpr std::string_view kInWords = "/@~:=,.;\"'( \n";
-  const std::string_view before = place == TextPlace::words ? kInWords : kInPath;
+  const bool in_path = place == TextPlace::anywhere;
+  const std::string_view before = in_path ? kInPath : kInWords;
+  const bool joined = is_joined_in_path(text, at);
   const bool begins =
-      at == 0 ? place == TextPlace::words : before.find(text[at - 1]) != std::string_view::npos;
+      at == 0 ? !in_path : joined || before.find(text[at - 1]) != std::string_view::npos;
   // A package is no person, whatever it is called.
   if (!begins || text.substr(0, at).ends_with("-packages/")) return 0;
   for (const auto& [word, kind] : candidates->second) {
@@ -116,10 +133,27 @@ std::string PrivateNames::rewritten(std::string_view text, TextPlace place,
 }
 
 std::string PrivateNames::rewritten_endpoint(std::string_view text, const Resolve& resolve) {
-  const std::size_t size = host_name_at(text, 0);
-  const bool whole = size != 0 && (size == text.size() || text[size] == ':');
-  if (!whole) return std::string(text);
-  return resolve(PrivateKind::host, text.substr(0, size)).append(text.substr(size));
+  std::string out;
+  bool first = true;
+  for (std::string_view part : split(text, ',')) {
+    if (!first) out += ',';
+    first = false;
+    if (part.starts_with('[')) {
+      out += '[';
+      part.remove_prefix(1);
+    }
+    const std::size_t size = host_name_at(part, 0);
+    const std::string_view rest = part.substr(size);
+    // "node", "node:8000", "[node]:8000", "node[1-4]"; "Accept:" is no host.
+    const bool port = rest.starts_with(':') && rest.size() > 1;
+    const bool whole = rest.empty() || port || rest.front() == '[' || rest.front() == ']';
+    if (size != 0 && whole) {
+      out += resolve(PrivateKind::host, part.substr(0, size)).append(rest);
+    } else {
+      out += part;
+    }
+  }
+  return out;
 }
 
 void PrivateNames::note_stand_ins(std::string_view text) {

@@ -22,8 +22,9 @@ enum class PrivateKind : std::uint8_t { user, host, address, mail, gpu };
 /// Where a text stands: an address has the form of a version (12.8.4.1), and is looked for only
 /// where there can be one.
 enum class TextPlace : std::uint8_t {
-  anywhere,  ///< Paths, notes, names of libraries.
-  words,     ///< Command lines, values of variables, output.
+  anywhere,   ///< Paths, names of libraries.
+  sentences,  ///< Notes: a user's name can be a word, a version is no address.
+  words,      ///< Command lines, values of variables, output.
 };
 
 class PrivateNames {
