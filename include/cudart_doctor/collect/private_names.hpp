@@ -56,8 +56,8 @@ class PrivateNames {
   static std::string rewritten_endpoint(std::string_view text, const Resolve& resolve);
   [[nodiscard]] Resolve recorder();
   [[nodiscard]] Resolve replacer() const;
-  [[nodiscard]] std::size_t known_word(std::string_view text, std::size_t at,
-                                       TextPlace place) const;
+  [[nodiscard]] std::string_view known_word(std::string_view text, std::size_t at,
+                                            TextPlace place) const;
   void note_stand_ins(std::string_view text);
   void settle_numbers(PrivateKind kind);
   void settle_gpus();
@@ -65,7 +65,7 @@ class PrivateNames {
 
   std::array<std::map<std::string, std::string, std::less<>>, kKinds> names_;
   std::array<std::set<std::uint64_t>, kKinds> taken_;  ///< Numbers that texts hold already.
-  /// Names to be looked for as words, by their first byte.
+  /// Names to be looked for as words, by their first byte in lower case.
   std::map<char, std::vector<std::pair<std::string, PrivateKind>>> words_;
 };
 
