@@ -24,14 +24,17 @@ struct TextUse {
 TextPlace place_of(std::string_view field) {
   constexpr std::array<std::string_view, 6> kWords = {"comm",        "variables", "visible_devices",
                                                       "environment", "output",    "cgroup"};
+  if (field == "notes" || field == "self_notes") return TextPlace::sentences;
   return std::find(kWords.begin(), kWords.end(), field) != kWords.end() ? TextPlace::words
                                                                         : TextPlace::anywhere;
 }
 
 /// "--host", "--master-addr", "--rdzv-endpoint": one of the parts says that a place follows.
 bool is_endpoint_option(std::string_view option) {
-  static constexpr std::array<std::string_view, 6> kParts = {"host",    "hostname", "addr",
-                                                             "address", "endpoint", "ip"};
+  static constexpr std::array<std::string_view, 12> kParts = {
+      "host",    "hosts",     "hostname", "hostnames", "addr", "addrs",
+      "address", "addresses", "endpoint", "endpoints", "ip",   "nodelist"};
+  if (option == "-H") return true;  // Of mpirun. A header's name ends with ':'.
   std::string name(option);
   std::replace(name.begin(), name.end(), '_', '-');
   const auto parts = split(name, '-');
@@ -194,6 +197,8 @@ void Anonymizer::learn(Snapshot snapshot) {
 }
 
 void Anonymizer::learn(std::string_view text) { names_.learn(text, TextPlace::words); }
+
+void Anonymizer::learn_users(const Environment& environment) { learn_user(names_, environment); }
 
 PrivateNames& Anonymizer::settled() {
   if (!is_settled_) names_.settle();

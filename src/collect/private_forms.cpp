@@ -12,17 +12,109 @@ constexpr std::array<std::string_view, 3> kHomes = {"/home/", "/Users/", "/users
 constexpr std::string_view kNameEnd = "/: \t\n\r\"'`,;=()[]{}<>|&*$";
 constexpr std::size_t kMinGpuDigits = 8;
 
-// Folders, programs and packages of which names in paths and command lines are made.
-constexpr std::array<std::string_view, 66> kCommonWords = {
-    "admin",  "app",       "apps",    "bin",     "build",  "cache",   "conda",    "cuda",
-    "data",   "debian",    "default", "dev",     "docker", "env",     "etc",      "flashinfer",
-    "gpu",    "home",      "host",    "include", "jovyan", "lib",     "lib32",    "lib64",
-    "local",  "localhost", "main",    "media",   "mnt",    "model",   "models",   "node",
-    "nvidia", "opt",       "proc",    "public",  "python", "python3", "ray",      "root",
-    "run",    "runner",    "sbin",    "scratch", "server", "serve",   "sglang",   "share",
-    "shared", "site",      "src",     "srv",     "sys",    "test",    "tilelang", "tmp",
-    "torch",  "triton",    "ubuntu",  "user",    "users",  "usr",     "var",      "venv",
-    "vllm",   "work"};
+// Folders, programs and packages of which names in paths and command lines are made, among them
+// all parts of paths that rules know.
+constexpr std::array<std::string_view, 101> kCommonWords = {"aarch64-linux",
+                                                            "aarch64-linux-gnu",
+                                                            "admin",
+                                                            "app",
+                                                            "apps",
+                                                            "bin",
+                                                            "bindings",
+                                                            "build",
+                                                            "cache",
+                                                            "comm",
+                                                            "compat",
+                                                            "conda",
+                                                            "conda-meta",
+                                                            "cu",
+                                                            "cu11",
+                                                            "cu12",
+                                                            "cu13",
+                                                            "cuda",
+                                                            "cuda_runtime",
+                                                            "cupy",
+                                                            "data",
+                                                            "debian",
+                                                            "deep_gemm",
+                                                            "deepspeed",
+                                                            "default",
+                                                            "dev",
+                                                            "device_communicators",
+                                                            "dist",
+                                                            "dist-packages",
+                                                            "distributed",
+                                                            "docker",
+                                                            "env",
+                                                            "envs",
+                                                            "etc",
+                                                            "extras",
+                                                            "flashinfer",
+                                                            "glibc-hwcaps",
+                                                            "gpu",
+                                                            "home",
+                                                            "host",
+                                                            "include",
+                                                            "jit",
+                                                            "jovyan",
+                                                            "lib",
+                                                            "lib32",
+                                                            "lib64",
+                                                            "libs",
+                                                            "lmcache",
+                                                            "local",
+                                                            "localhost",
+                                                            "main",
+                                                            "media",
+                                                            "mnt",
+                                                            "model",
+                                                            "models",
+                                                            "node",
+                                                            "nvidia",
+                                                            "nvshmem",
+                                                            "opt",
+                                                            "proc",
+                                                            "public",
+                                                            "python",
+                                                            "python3",
+                                                            "ray",
+                                                            "root",
+                                                            "run",
+                                                            "runner",
+                                                            "sbin",
+                                                            "sbsa-linux",
+                                                            "scratch",
+                                                            "serve",
+                                                            "server",
+                                                            "sgl-kernel",
+                                                            "sgl_kernel",
+                                                            "sglang",
+                                                            "share",
+                                                            "shared",
+                                                            "site",
+                                                            "site-packages",
+                                                            "src",
+                                                            "srt",
+                                                            "srv",
+                                                            "stubs",
+                                                            "sys",
+                                                            "targets",
+                                                            "test",
+                                                            "tilelang",
+                                                            "tmp",
+                                                            "torch",
+                                                            "triton",
+                                                            "tvm_ffi",
+                                                            "ubuntu",
+                                                            "user",
+                                                            "users",
+                                                            "usr",
+                                                            "var",
+                                                            "venv",
+                                                            "vllm",
+                                                            "work",
+                                                            "x86_64-linux",
+                                                            "x86_64-linux-gnu"};
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
@@ -154,8 +246,19 @@ std::size_t host_name_at(std::string_view text, std::size_t at) {
 }
 
 std::size_t url_host_at(std::string_view text, std::size_t at) {
-  if (at < 3 || text.substr(at - 3, 3) != "://") return 0;
-  return host_name_at(text, at);
+  if (at < 3 || (text[at - 1] != '/' && text[at - 1] != '@')) return 0;
+  constexpr std::string_view kAuthorityEnd = "/?# \t\n\r\"'<>";
+  constexpr std::size_t kMostUserinfo = 1024;
+  const std::size_t from = at - std::min(at, kMostUserinfo);
+  const std::size_t found = text.substr(from, at - from).find_last_of(kAuthorityEnd);
+  if (found == std::string_view::npos || from + found < 2) return 0;
+  const std::size_t begin = from + found + 1;
+  if (text.substr(begin - 3, 3) != "://") return 0;
+  // The host is behind "user:password@" where there is one.
+  const std::size_t end = text.find_first_of(kAuthorityEnd, begin);
+  const std::size_t sign = text.substr(begin, end - begin).rfind('@');
+  const std::size_t host = sign == std::string_view::npos ? begin : begin + sign + 1;
+  return at == host ? host_name_at(text, at) : 0;
 }
 
 bool is_common_word(std::string_view name) {

@@ -15,6 +15,18 @@ constexpr std::size_t kMostWords = 256;  // Looked for everywhere.
 constexpr std::size_t kMostDigits = 9;   // Of a stand-in's number.
 constexpr std::size_t kGpuDigits = 8;
 
+char lower(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+/// Names of hosts are the same in any letter case, those of users are not.
+bool begins_with(std::string_view text, std::string_view word, PrivateKind kind) {
+  if (kind != PrivateKind::host) return text.starts_with(word);
+  return text.size() >= word.size() &&
+         std::equal(word.begin(), word.end(), text.begin(),
+                    [](char a, char b) { return lower(a) == lower(b); });
+}
+
 std::size_t index_of(PrivateKind kind) { return static_cast<std::size_t>(kind); }
 
 /// The number of "user-12"; nothing for any other name.
@@ -58,23 +70,41 @@ PrivateNames::Resolve PrivateNames::replacer() const {
   };
 }
 
-/// A name that is looked for as a word, at this place: its length, or 0.
-std::size_t PrivateNames::known_word(std::string_view text, std::size_t at, TextPlace place) const {
-  const auto candidates = words_.find(text[at]);
-  if (candidates == words_.end()) return 0;
+/// Behind '_' or '-' in a part of a path: "/tmp/torchinductor_alice". Not in names of libraries,
+/// which stand elsewhere without their folder, nor of packages.
+bool is_joined_in_path(std::string_view text, std::size_t at) {
+  if (at == 0 || (text[at - 1] != '_' && text[at - 1] != '-')) return false;
+  constexpr std::size_t kLongestPart = 255;
+  const std::size_t from = at - std::min(at, kLongestPart);
+  const std::size_t slash = text.substr(from, at - from).rfind('/');
+  if (slash == std::string_view::npos) return false;
+  const std::size_t begin = from + slash + 1;
+  const std::string_view rest = text.substr(begin, kLongestPart);
+  const std::string_view part = rest.substr(0, rest.find_first_of("/: \n"));
+  return part.find(".so") == std::string_view::npos &&
+         !text.substr(0, begin).ends_with("-packages/");
+}
+
+/// A name that is looked for as a word, at this place, as it was learned; "" for none.
+std::string_view PrivateNames::known_word(std::string_view text, std::size_t at,
+                                          TextPlace place) const {
+  const auto candidates = words_.find(lower(text[at]));
+  if (candidates == words_.end()) return {};
   constexpr std::string_view kInPath = "/@~";
   constexpr std::string_view kInWords = "/@~:=,.;\"'( \n";
-  const std::string_view before = place == TextPlace::words ? kInWords : kInPath;
+  const bool in_path = place == TextPlace::anywhere;
+  const std::string_view before = in_path ? kInPath : kInWords;
+  const bool joined = is_joined_in_path(text, at);
   const bool begins =
-      at == 0 ? place == TextPlace::words : before.find(text[at - 1]) != std::string_view::npos;
+      at == 0 ? !in_path : joined || before.find(text[at - 1]) != std::string_view::npos;
   // A package is no person, whatever it is called.
-  if (!begins || text.substr(0, at).ends_with("-packages/")) return 0;
+  if (!begins || text.substr(0, at).ends_with("-packages/")) return {};
   for (const auto& [word, kind] : candidates->second) {
-    if (!text.substr(at).starts_with(word)) continue;
+    if (!begins_with(text.substr(at), word, kind)) continue;
     const std::size_t end = at + word.size();
-    if (end == text.size() || !is_word_byte(text[end]) || text[end] == '_') return word.size();
+    if (end == text.size() || !is_word_byte(text[end]) || text[end] == '_') return word;
   }
-  return 0;
+  return {};
 }
 
 std::string PrivateNames::rewritten(std::string_view text, TextPlace place,
@@ -94,11 +124,13 @@ std::string PrivateNames::rewritten(std::string_view text, TextPlace place,
       if (const std::size_t size = address_at(text, at)) return put(PrivateKind::address, size);
       if (const std::size_t size = url_host_at(text, at)) return put(PrivateKind::host, size);
     }
-    if (const std::size_t size = known_word(text, at, place)) {
-      const std::string_view word = text.substr(at, size);
+    const std::string_view word = known_word(text, at, place);
+    if (!word.empty()) {
       const bool host = names_.at(index_of(PrivateKind::host)).contains(word) &&
                         !names_.at(index_of(PrivateKind::user)).contains(word);
-      return put(host ? PrivateKind::host : PrivateKind::user, size);
+      out += resolve(host ? PrivateKind::host : PrivateKind::user, word);
+      at += word.size();
+      return true;
     }
     return false;
   };
@@ -116,10 +148,27 @@ std::string PrivateNames::rewritten(std::string_view text, TextPlace place,
 }
 
 std::string PrivateNames::rewritten_endpoint(std::string_view text, const Resolve& resolve) {
-  const std::size_t size = host_name_at(text, 0);
-  const bool whole = size != 0 && (size == text.size() || text[size] == ':');
-  if (!whole) return std::string(text);
-  return resolve(PrivateKind::host, text.substr(0, size)).append(text.substr(size));
+  std::string out;
+  bool first = true;
+  for (std::string_view part : split(text, ',')) {
+    if (!first) out += ',';
+    first = false;
+    if (part.starts_with('[')) {
+      out += '[';
+      part.remove_prefix(1);
+    }
+    const std::size_t size = host_name_at(part, 0);
+    const std::string_view rest = part.substr(size);
+    // "node", "node:8000", "[node]:8000", "node[1-4]"; "Accept:" is no host.
+    const bool port = rest.starts_with(':') && rest.size() > 1;
+    const bool whole = rest.empty() || port || rest.front() == '[' || rest.front() == ']';
+    if (size != 0 && whole) {
+      out += resolve(PrivateKind::host, part.substr(0, size)).append(rest);
+    } else {
+      out += part;
+    }
+  }
+  return out;
 }
 
 void PrivateNames::note_stand_ins(std::string_view text) {
@@ -167,7 +216,7 @@ void PrivateNames::add_host(std::string_view name) {
 
 void PrivateNames::add_word(PrivateKind kind, std::string_view name) {
   if (name.size() < kShortestWord || is_common_word(name) || is_library_word(name)) return;
-  auto& words = words_[name.front()];
+  auto& words = words_[lower(name.front())];
   words.emplace_back(name, kind);
   // The longest first: "ann" must not end the search for "ann-marie".
   std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) {

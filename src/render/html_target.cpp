@@ -61,7 +61,7 @@ void write_variables(HtmlWriter& page, const Fact<Environment>& fact) {
     if (told == 1) page.begin_table("names", {"Variable", "Value"});
     page.row({"<code>" + html_escaped(escape_foreign(name)) + "</code>",
               is_secret_name(name) ? "withheld: named like a secret"
-                                   : html_code(escape_foreign(value))});
+                                   : html_code(escape_foreign(redact_urls(value)))});
   }
   if (told != 0) page.end_table();
   page.paragraph(count_of(environment->variables.size() - told, "other variable") +

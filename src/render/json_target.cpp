@@ -110,7 +110,7 @@ Json json_environment(const Environment& environment) {
     if (is_secret_name(name)) {
       put_unknown(variable, "value", "withheld: named like a secret");
     } else {
-      put_known(variable, "value", json_bytes(value));
+      put_known(variable, "value", json_bytes(redact_urls(value)));
     }
     list.push_back(std::move(variable));
   }

@@ -5,15 +5,18 @@
 #include <algorithm>
 #include <array>
 
-#include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/render/render.hpp"
 
 namespace cudart_doctor {
 namespace {
 
-constexpr std::array<std::string_view, 11> kSecretWords = {
-    "key",      "keys",   "apikey",     "token",       "secret", "secrets",
-    "password", "passwd", "credential", "credentials", "auth"};
+constexpr std::array<std::string_view, 7> kSecretWords = {
+    "key", "keys", "secrets", "credentials", "auth", "authorization", "pwd"};
+
+/// Of words that were written together: "hftoken", "secretkey". Not "key": "monkey" is none.
+constexpr std::array<std::string_view, 12> kSecretEndings = {
+    "apikey", "accesskey", "secretkey", "privatekey", "authkey",    "token",
+    "secret", "password",  "passwords", "passwd",     "passphrase", "credential"};
 
 constexpr std::array<std::string_view, 9> kReported = {"LD_LIBRARY_PATH",
                                                        "LD_PRELOAD",
@@ -28,43 +31,43 @@ constexpr std::array<std::string_view, 9> kReported = {"LD_LIBRARY_PATH",
 constexpr std::array<std::string_view, 4> kReportedPrefixes = {"CUDA_", "TORCH_", "PYTORCH_",
                                                                "NVIDIA_"};
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& letter : out) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  return out;
+bool is_upper(char letter) { return letter >= 'A' && letter <= 'Z'; }
+bool is_lower(char letter) { return letter >= 'a' && letter <= 'z'; }
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+char lower(char letter) {
+  return is_upper(letter) ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
-/// Goes over words and remembers whether the last option was named like a secret: such an option
-/// may take several values (vLLM's --api-key does).
-class Redactor {
- public:
-  std::string word(std::string_view text) {
-    if (!text.starts_with('-')) {
-      return after_secret_ && !text.empty() ? std::string(kRedacted) : std::string(text);
+/// The words of a name, in lower case: "API_KEY", "--api-key", "apiKey" and "APIKey" have two.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    const char letter = name[at];
+    const bool after_lower = at > 0 && (is_lower(name[at - 1]) || is_digit(name[at - 1]));
+    const bool after_upper = at > 0 && is_upper(name[at - 1]);
+    const bool before_lower = at + 1 < name.size() && is_lower(name[at + 1]);
+    if (is_upper(letter) && (after_lower || (after_upper && before_lower))) words.emplace_back();
+    if (is_upper(letter) || is_lower(letter) || is_digit(letter)) {
+      words.back() += lower(letter);
+    } else {
+      words.emplace_back();
     }
-    const std::size_t equals = text.find('=');
-    after_secret_ = is_secret_name(text.substr(0, equals));
-    if (!after_secret_ || equals == std::string_view::npos) return std::string(text);
-    after_secret_ = false;
-    return std::string(text.substr(0, equals + 1)).append(kRedacted);
   }
+  return words;
+}
 
- private:
-  bool after_secret_ = false;
-};
+bool is_secret_word(std::string_view word) {
+  if (std::find(kSecretWords.begin(), kSecretWords.end(), word) != kSecretWords.end()) return true;
+  return std::any_of(kSecretEndings.begin(), kSecretEndings.end(),
+                     [word](std::string_view ending) { return word.ends_with(ending); });
+}
 
 }  // namespace
 
 bool is_secret_name(std::string_view name) {
-  std::string words = lower(name);
-  std::replace(words.begin(), words.end(), '-', '_');
-  const auto is_secret = [](std::string_view word) {
-    return std::find(kSecretWords.begin(), kSecretWords.end(), word) != kSecretWords.end();
-  };
-  const auto parts = split(words, '_');
-  return std::any_of(parts.begin(), parts.end(), is_secret);
+  const auto words = words_of(name);
+  return words.back() == "pass" || std::any_of(words.begin(), words.end(), is_secret_word);
 }
 
 bool is_reported_variable(std::string_view name) {
@@ -73,29 +76,14 @@ bool is_reported_variable(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-std::vector<std::string> redact_arguments(const std::vector<std::string>& arguments) {
-  std::vector<std::string> out;
-  Redactor redactor;
-  for (const std::string& argument : arguments) {
-    std::string kept;
-    bool first = true;
-    for (const std::string_view word : split(argument, ' ')) {
-      if (!first) kept += ' ';
-      first = false;
-      kept += redactor.word(word);
-    }
-    out.push_back(std::move(kept));
-  }
-  return out;
-}
-
 Snapshot redacted(Snapshot snapshot) {
   if (auto* command_line = snapshot.process.command_line.get()) {
     *command_line = redact_arguments(*command_line);
   }
   if (auto* environment = snapshot.environment.get()) {
     for (auto& [name, value] : environment->variables) {
-      if (!is_reported_variable(name) || is_secret_name(name)) value = kRedacted;
+      const bool withheld = !is_reported_variable(name) || is_secret_name(name);
+      value = withheld ? std::string(kRedacted) : redact_urls(value);
     }
   }
   return snapshot;

@@ -98,3 +98,59 @@ TEST_CASE("a text beside the snapshot has the same stand-ins") {
   CHECK(names.replaced("/home/alice and /home/zoe on 10.0.0.7, 10.0.0.5") ==
         "/home/user-1 and /home/user-5 on address-3, address-1");
 }
+
+TEST_CASE("every host of a command line's list has a stand-in") {
+  struct Row {
+    std::vector<std::string> given;
+    std::vector<std::string> shown;
+  };
+  const std::vector<Row> rows = {
+      {{"--host", "a1.corp:8,b2.corp:8"}, {"--host", "host-1:8,host-2:8"}},
+      {{"--host=a1,b2"}, {"--host=host-1,host-2"}},
+      {{"--rdzv-endpoint=a1,b2"}, {"--rdzv-endpoint=host-1,host-2"}},
+      {{"--hosts", "a1"}, {"--hosts", "host-1"}},
+      {{"-H", "n1:8,n2:8"}, {"-H", "host-1:8,host-2:8"}},
+      {{"--nodelist", "n[1-4,7]"}, {"--nodelist", "host-1[1-4,7]"}},
+      {{"--host=[n1]:1"}, {"--host=[host-1]:1"}},
+      {{"--host", "localhost,0.0.0.0"}, {"--host", "localhost,0.0.0.0"}},
+      {{"-H", "Accept: x"}, {"-H", "Accept: x"}},
+      {{"http://u:p@n1:8/x"}, {"http://u:p@host-1:8/x"}},
+      {{"http://[redacted]@n1:8/x"}, {"http://[redacted]@host-1:8/x"}},
+      {{"tcp://n1:8"}, {"tcp://host-1:8"}},
+  };
+  for (const Row& row : rows) {
+    Snapshot snapshot;
+    snapshot.process.command_line = Fact<std::vector<std::string>>::known(row.given);
+    INFO(row.given.back());
+    CHECK(*anonymized(snapshot).process.command_line.get() == row.shown);
+  }
+}
+
+TEST_CASE("a user is found behind '_' and '-' in folders, and as a word in notes") {
+  Snapshot snapshot = snapshot_of_alice();
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"/tmp/torchinductor_alice/x", "/tmp/torchinductor_user-1/x"},
+      {"/tmp/env-alice", "/tmp/env-user-1"},
+      {"/x/libfoo_alice.so.1", "/x/libfoo_alice.so.1"},
+      {"/x/site-packages/pkg_alice/y", "/x/site-packages/pkg_alice/y"},
+      {"kept for (alice), version 12.8.4.1", "kept for (user-1), version 12.8.4.1"},
+  };
+  for (const auto& [given, shown] : rows) {
+    INFO(given);
+    snapshot.capture.notes = {given};
+    CHECK(anonymized(snapshot).capture.notes == std::vector<std::string>{shown});
+  }
+}
+
+TEST_CASE("a user called like a part of a path that rules know changes no such path") {
+  for (const std::string user : {"x86_64-linux-gnu", "targets", "sgl_kernel", "cuda_runtime"}) {
+    INFO(user);
+    Snapshot snapshot;
+    Environment environment;
+    environment.variables = {{"USER", user}};
+    snapshot.environment = Fact<Environment>::known(environment);
+    const std::string path = "/opt/" + user + "/lib/libcudart.so.12";
+    snapshot.process.executable = Fact<std::string>::known(path);
+    CHECK(*anonymized(snapshot).process.executable.get() == path);
+  }
+}

@@ -117,6 +117,7 @@ TEST_CASE("the host is found by its full and by its short name") {
   CHECK(names.replaced_host("gpu-17.corp.example") == "host-2");
   CHECK(names.replaced("tcp://gpu-17.corp.example:1", TextPlace::words) == "tcp://host-2:1");
   CHECK(names.replaced("/scratch/gpu-17/x", TextPlace::anywhere) == "/scratch/host-1/x");
+  CHECK(names.replaced("on GPU-17: x", TextPlace::words) == "on host-1: x");
 }
 
 TEST_CASE("the value of an option that is named like an address is a host") {

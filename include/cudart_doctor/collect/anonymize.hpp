@@ -16,6 +16,8 @@ class Anonymizer {
   void learn(Snapshot snapshot);
   /// A text that is printed beside the snapshot's: a line of a log, a message.
   void learn(std::string_view text);
+  /// The users that USER, HOME and their like name.
+  void learn_users(const Environment& environment);
 
   [[nodiscard]] Snapshot replaced(Snapshot snapshot);
   [[nodiscard]] std::string replaced(std::string_view text);

@@ -22,8 +22,9 @@ enum class PrivateKind : std::uint8_t { user, host, address, mail, gpu };
 /// Where a text stands: an address has the form of a version (12.8.4.1), and is looked for only
 /// where there can be one.
 enum class TextPlace : std::uint8_t {
-  anywhere,  ///< Paths, notes, names of libraries.
-  words,     ///< Command lines, values of variables, output.
+  anywhere,   ///< Paths, names of libraries.
+  sentences,  ///< Notes: a user's name can be a word, a version is no address.
+  words,      ///< Command lines, values of variables, output.
 };
 
 class PrivateNames {
@@ -55,8 +56,8 @@ class PrivateNames {
   static std::string rewritten_endpoint(std::string_view text, const Resolve& resolve);
   [[nodiscard]] Resolve recorder();
   [[nodiscard]] Resolve replacer() const;
-  [[nodiscard]] std::size_t known_word(std::string_view text, std::size_t at,
-                                       TextPlace place) const;
+  [[nodiscard]] std::string_view known_word(std::string_view text, std::size_t at,
+                                            TextPlace place) const;
   void note_stand_ins(std::string_view text);
   void settle_numbers(PrivateKind kind);
   void settle_gpus();
@@ -64,7 +65,7 @@ class PrivateNames {
 
   std::array<std::map<std::string, std::string, std::less<>>, kKinds> names_;
   std::array<std::set<std::uint64_t>, kKinds> taken_;  ///< Numbers that texts hold already.
-  /// Names to be looked for as words, by their first byte.
+  /// Names to be looked for as words, by their first byte in lower case.
   std::map<char, std::vector<std::pair<std::string, PrivateKind>>> words_;
 };
 
