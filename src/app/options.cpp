@@ -21,7 +21,8 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr const char* kSubcommandFooter = R"(The options of cudart-doctor may stand here too where they mean something;
+constexpr const char* kSubcommandFooter =
+    R"(The options of cudart-doctor may stand here too where they mean something;
 `cudart-doctor --help` lists them, and the exit codes.)";
 
 constexpr const char* kFooter = R"(

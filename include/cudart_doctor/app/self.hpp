@@ -16,8 +16,9 @@ struct SelfRequest {
 };
 
 /// Starts the child, lets it open `load` and then, unless a genuine runtime came with that, the
-/// first runtime that the loader finds; where it finds none, the one genuine runtime that is installed in the active Python environment. Then
-/// captures it. Errors: as capture_process; usage where a --load cannot be opened.
+/// first runtime that the loader finds; where it finds none, the one genuine runtime that is
+/// installed in the active Python environment. Then captures it. Errors: as capture_process; usage
+/// where a --load cannot be opened.
 Result<Snapshot> capture_self(const SelfRequest& request, const CaptureOptions& options,
                               const CaptureRules& rules);
 

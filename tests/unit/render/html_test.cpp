@@ -123,7 +123,8 @@ TEST_CASE("an allowance that ended is told in every format for people") {
   REQUIRE_FALSE(report.allowances.ended.empty());
   CHECK(contains(render_html(report), "<dt>Allowance ended</dt>"));
   CHECK(contains(render_markdown(report), "**Allowance ended:**"));
-  CHECK(contains(render_github(report), "::notice title=cudart-doctor%3A an allowance has ended::"));
+  CHECK(
+      contains(render_github(report), "::notice title=cudart-doctor%3A an allowance has ended::"));
 }
 
 TEST_CASE("the picture marks a runtime whose file was deleted or replaced") {
