@@ -36,6 +36,8 @@ void find_owners(const CaptureContext& context, Snapshot& snapshot, const DiskRe
     }
   }
   snapshot.owners = search.take();
+  auto& notes = snapshot.capture.notes;
+  notes.insert(notes.end(), search.notes().begin(), search.notes().end());
 }
 
 }  // namespace cudart_doctor
