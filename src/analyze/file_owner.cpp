@@ -98,13 +98,11 @@ std::string package_command(const FileOwner& owner, PackageStep step) {
   const Manager& manager = manager_of(owner);
   if (step == PackageStep::upgrade) return std::string(manager.upgrade) + owner.package;
   if (step == PackageStep::remove) return std::string(manager.remove) + owner.package;
-  std::string out = std::string(manager.reinstall) + owner.package;
-  // The others reinstall what is installed; pip and conda would take the newest.
-  if (is_plain_word(owner.version)) {
-    if (owner.kind == PackageKind::wheel) out += "==" + owner.version;
-    if (owner.kind == PackageKind::conda) out += "=" + owner.version;
-  }
-  return out;
+  const std::string out = std::string(manager.reinstall) + owner.package;
+  // These reinstall what is installed; pip and conda would take the newest.
+  if (owner.kind == PackageKind::dpkg || owner.kind == PackageKind::rpm) return out;
+  if (!is_plain_word(owner.version)) return {};
+  return out + (owner.kind == PackageKind::wheel ? "==" : "=") + owner.version;
 }
 
 std::string command_or(const Snapshot& snapshot, const std::string& path, PackageStep step,

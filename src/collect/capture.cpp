@@ -269,7 +269,7 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   run_together(
       context, [&] { read_wanted(context, snapshot, disk); },
       [&](const CaptureContext& second) { owners = find_owners(second, snapshot); });
-  snapshot.owners = std::move(owners);
+  add_owners(std::move(owners), snapshot);
   find_more_owners(context, snapshot);
   return snapshot;
 }

@@ -87,6 +87,10 @@ class DpkgReader {
     const std::string machine = colon == std::string::npos ? "" : stem.substr(colon + 1);
     if (!status_) {
       auto text = search_.read(kStatus);
+      if (!text) {
+        search_.note("versions of Debian packages are not known: " +
+                     trouble_at(kStatus, text.error().message));
+      }
       status_ = text ? std::move(*text) : std::string();
     }
     const auto stanza = find_dpkg_stanza(*status_, package, machine);
@@ -95,6 +99,10 @@ class DpkgReader {
 
   FileOwner stanza_owner(const std::string& stem) {
     const auto text = search_.read(kStanzas + "/" + stem);
+    if (!text) {
+      search_.note("the version of Debian package " + escape_foreign(stem) +
+                   " is not known: " + text.error().message);
+    }
     const auto stanza = text ? find_dpkg_stanza(*text, {}, {}) : std::nullopt;
     if (!stanza) return {PackageKind::dpkg, stem, {}};
     return {PackageKind::dpkg, stanza->package, stanza->version};

@@ -185,6 +185,13 @@ KeepPath OwnerSearch::keep_below(const std::string& directory) {
   };
 }
 
+KeepPath OwnerSearch::keep_asked_below(const std::string& directory) {
+  return [this, directory](std::string_view path) {
+    return base_names_.contains(base_name(path)) && !is_spent() &&
+           by_name_.contains(absolute_name(directory, path));
+  };
+}
+
 bool OwnerSearch::is_spent() {
   if (!spent_ && std::chrono::steady_clock::now() >= end_) {
     spent_ = true;
@@ -207,6 +214,30 @@ void OwnerSearch::hold(const std::vector<std::string>& absolute, const FileOwner
       if (!queries_[index].fallback) queries_[index].fallback = owner;
     }
   }
+}
+
+void OwnerSearch::note(const std::string& text) { add_once(notes_, text); }
+
+bool OwnerSearch::doubt(const std::vector<std::string>& absolute, const FileOwner& other) {
+  bool any = false;
+  for (const std::string& name : absolute) {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) continue;
+    for (const std::size_t index : found->second) {
+      for (auto* owner : {&queries_[index].owner, &queries_[index].fallback}) {
+        if (!*owner || (*owner)->kind != other.kind || (*owner)->package != other.package ||
+            (*owner)->version == other.version || (*owner)->version.empty()) {
+          continue;
+        }
+        note(escape_foreign(queries_[index].path) + ": records of " +
+             escape_foreign(other.package) + " " + escape_foreign((*owner)->version) + " and " +
+             escape_foreign(other.version) + " both list it");
+        (*owner)->version.clear();
+        any = true;
+      }
+    }
+  }
+  return any;
 }
 
 void OwnerSearch::leave_open(std::size_t index, const std::string& why) {

@@ -56,8 +56,16 @@ class OwnerSearch {
   [[nodiscard]] std::optional<std::size_t> match(std::string_view absolute) const;
   /// The predicate for names that are relative to `directory` ("/" for absolute ones).
   [[nodiscard]] KeepPath keep_below(const std::string& directory);
+  /// The same for names whose owner is known already too.
+  [[nodiscard]] KeepPath keep_asked_below(const std::string& directory);
   void claim(const std::vector<std::string>& absolute, const FileOwner& owner);
   void hold(const std::vector<std::string>& absolute, const FileOwner& owner);
+  /// What the user should know of the records.
+  void note(const std::string& text);
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  /// Another record of the package that owns them lists files too: which of its versions put them
+  /// there is not known. True where one was in doubt.
+  bool doubt(const std::vector<std::string>& absolute, const FileOwner& other);
   /// A database that might have listed the query was not read.
   void leave_open(std::size_t index, const std::string& why);
   void leave_all_open(const std::string& why);
@@ -83,6 +91,7 @@ class OwnerSearch {
   std::map<std::string, std::vector<std::size_t>, std::less<>> by_name_;
   std::set<std::string, std::less<>> base_names_;
   std::set<std::string, std::less<>> stems_;  ///< Of base_names_; none begins with another.
+  std::vector<std::string> notes_;
   std::uint64_t bytes_read_ = 0;
   std::chrono::steady_clock::time_point end_;
   bool spent_ = false;

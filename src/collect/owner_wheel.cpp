@@ -93,7 +93,10 @@ class Site {
     }
     sort_out(*names);
     for (const Distribution& distribution : distributions_) {
-      if (!has_open()) return;
+      if (!has_open()) {
+        if (is_repeated(distribution)) read_record(distribution);
+        continue;
+      }
       if (distribution.rank == kUnlikely && !search_.wants_all(queries_)) {
         return leave_open(std::string(kOnlyLikely));
       }
@@ -106,6 +109,12 @@ class Site {
   }
 
  private:
+  /// An upgrade that was cut off leaves the metadata of two versions.
+  [[nodiscard]] bool is_repeated(const Distribution& distribution) const {
+    const auto same = [&](const Distribution& each) { return each.name == distribution.name; };
+    return std::count_if(distributions_.begin(), distributions_.end(), same) > 1;
+  }
+
   [[nodiscard]] bool has_open() const {
     return std::any_of(queries_.begin(), queries_.end(),
                        [&](std::size_t index) { return !search_.query(index).owner; });
@@ -148,10 +157,13 @@ class Site {
       return;
     }
     if (!search_.may_list(*text)) return;
-    auto listed = parse_wheel_record(*text, search_.keep_below(path_));
+    auto listed =
+        parse_wheel_record(*text, is_repeated(distribution) ? search_.keep_asked_below(path_)
+                                                            : search_.keep_below(path_));
     if (listed.empty()) return;
     for (std::string& name : listed) name = absolute_name(path_, name);
     const FileOwner owner{PackageKind::wheel, distribution.name, distribution.version};
+    if (search_.doubt(listed, owner)) return;
     // What conda and distributions install is theirs, though it carries a RECORD.
     const auto installer = search_.read(distribution.directory + "/INSTALLER");
     const std::string_view by = installer ? trim(*installer) : std::string_view();

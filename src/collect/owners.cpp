@@ -22,7 +22,7 @@ Owners answers(OwnerSearch& search) {
       search.leave_all_open("package records could not be read: " + escape_foreign(error.what()));
     }
   }
-  return search.take();
+  return {.by_path = search.take(), .notes = search.notes()};
 }
 
 }  // namespace
@@ -38,6 +38,12 @@ Owners find_owners(const CaptureContext& context, const Snapshot& snapshot) {
   }
   for (const InstalledFile& file : snapshot.installed) search.add(file.path, OwnerEffort::likely);
   return answers(search);
+}
+
+void add_owners(Owners found, Snapshot& snapshot) {
+  snapshot.owners.merge(found.by_path);
+  auto& notes = snapshot.capture.notes;
+  notes.insert(notes.end(), found.notes.begin(), found.notes.end());
 }
 
 void find_more_owners(const CaptureContext& context, Snapshot& snapshot) {
@@ -57,7 +63,7 @@ void find_more_owners(const CaptureContext& context, Snapshot& snapshot) {
     search.add(file, OwnerEffort::likely);
     any = true;
   }
-  if (any) snapshot.owners.merge(answers(search));
+  if (any) add_owners(answers(search), snapshot);
   for (const auto& [path, file] : files) {
     const auto found = snapshot.owners.find(file);
     if (found != snapshot.owners.end()) snapshot.owners.emplace(path, found->second);

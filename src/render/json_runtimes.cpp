@@ -120,7 +120,8 @@ void put_owner(Json& out, const Snapshot& snapshot, const std::string& path) {
     Json part;
     part["kind"] = name_of(owner->kind);
     part["package"] = json_bytes(owner->package);
-    put_text(part, "version", owner->version, "the database does not tell it");
+    put_text(part, "version", owner->version,
+             "the records do not tell it, could not be read, or do not agree: see the notes");
     put_known(out, "owner", std::move(part));
   }
   // Null with a reason can mean both: only this tells nobody's file from an unknown owner.

@@ -346,6 +346,38 @@ echo text > %{{buildroot}}{path}
         self.assertIn("pip install --force-reinstall", text)
         self.assertIn("pkg==1.0", text)
 
+    def test_two_versions_that_list_a_file_leave_its_version_open(self):
+        path = self.library("site-packages/pkg/libcudart.so.12")
+        for version in ("1.0", "2.0"):
+            self.write(f"site-packages/pkg-{version}.dist-info/RECORD", "pkg/libcudart.so.12,,\n")
+        victim = self.victim(f"load({str(path)!r})")
+        report = self.report("--pid", victim.pid)
+        owner = by_path(report, path)["owner"]
+        self.assertEqual((owner["package"], owner["version"]), ("pkg", None))
+        self.assertIn("do not agree", owner["version_reason"])
+        self.assertIn(f"{path}: records of pkg 1.0 and 2.0 both list it",
+                      report["capture"]["notes"])
+        path.unlink()
+        text = doctor("--pid", victim.pid, "-v").text
+        self.assertNotIn("install --force-reinstall", text)
+
+    def test_a_status_that_cannot_be_read_leaves_the_version_open_and_says_so(self):
+        path = self.library("libcudart.so.12")
+        self.write("lib/dpkg/info/cuda.list", "/opt/libcudart.so.12\n")
+        (self.folder / "lib/dpkg/status").mkdir()
+        mounts = (f"mount --bind {self.folder}/lib /var/lib && "
+                  f"mount --bind {self.folder} /opt && exec \"$@\"")
+        need_root(self)
+        need_program(self, "unshare")
+        victim = self.victim("load('/opt/libcudart.so.12')",
+                             prefix=["unshare", "-m", "sh", "-c", mounts, "sh"])
+        report = self.report("--pid", victim.pid)
+        owner = by_path(report, "/opt/" + path.name)["owner"]
+        self.assertEqual((owner["package"], owner["version"]), ("cuda", None))
+        self.assertIn("could not be read", owner["version_reason"])
+        self.assertIn("versions of Debian packages are not known: /var/lib/dpkg/status: "
+                      "not opened, it is a directory", report["capture"]["notes"])
+
     def test_a_hostile_name_is_no_command(self):
         path = self.library("site-packages/pkg/libcudart.so.12")
         self.write("site-packages/pkg; rm -rf $HOME #\x1b[2J-1.0.dist-info/RECORD",

@@ -31,7 +31,8 @@ std::string owner_sentence(const Snapshot& snapshot, const std::string& path);
 
 enum class PackageStep : std::uint8_t { reinstall, upgrade, remove };
 /// "apt-get install --reinstall cuda-cudart-12-8"; "" for a name that is no plain word: nobody is
-/// given foreign bytes to paste into a shell.
+/// given foreign bytes to paste into a shell. "" too where pip or conda would have to reinstall a
+/// version that is not known.
 std::string package_command(const FileOwner& owner, PackageStep step);
 /// package_command for the path's owner, `otherwise` where there is none.
 std::string command_or(const Snapshot& snapshot, const std::string& path, PackageStep step,

@@ -62,8 +62,17 @@ TEST_CASE("a name that a shell would not take as one word makes no command") {
     INFO(name);
     CHECK(package_command(wheel(name, "1"), PackageStep::reinstall).empty());
   }
-  CHECK(package_command(wheel("p", "1; x"), PackageStep::reinstall) ==
-        "pip install --force-reinstall --no-deps p");
+}
+
+TEST_CASE("without a sound version nothing is installed that might be another one") {
+  for (const std::string version : {"", "1; x"}) {
+    INFO(version);
+    CHECK(package_command(wheel("p", version), PackageStep::reinstall).empty());
+    CHECK(package_command({PackageKind::conda, "p", version}, PackageStep::reinstall).empty());
+    CHECK(package_command({PackageKind::dpkg, "p", version}, PackageStep::reinstall) ==
+          "apt-get install --reinstall p");
+    CHECK(package_command(wheel("p", version), PackageStep::remove) == "pip uninstall p");
+  }
 }
 
 TEST_CASE("nobody's file is news where packages put files, and nowhere else") {
