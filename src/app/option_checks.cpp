@@ -23,7 +23,7 @@ std::string check_no_look(const CLI::App& app, const Options& options) {
   if (options.command == Command::policies) {
     const std::string given =
         first_given(app, {"--pid", "--port", "--from", "--load", "--python", "--peer", "--devices",
-                          "--policy", "--explain-selection"});
+                          "--policy", "--explain-selection", "--redact"});
     if (!given.empty())
       return "policies: " + given + " has no meaning here, no process is looked at";
   }
@@ -33,6 +33,38 @@ std::string check_no_look(const CLI::App& app, const Options& options) {
     if (!given.empty()) {
       return given + ": a replay looks at nothing but the snapshot; give it to `snapshot`";
     }
+  }
+  return {};
+}
+
+/// The schema is the same whatever else is given; -o says where it goes.
+std::string check_schema(const CLI::App& app) {
+  constexpr std::array<std::string_view, 6> kAllowed = {
+      "--json-schema", "--json", "--output", "--color", "--timeout", "--log-level"};
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    const bool allowed = std::find(kAllowed.begin(), kAllowed.end(), name) != kAllowed.end();
+    if (option->count() != 0 && !allowed) {
+      return "--json-schema: " + name + " has no meaning here, the schema is printed as it is";
+    }
+  }
+  return {};
+}
+
+/// Options that shape a report say nothing where none, or one of another form, is written.
+std::string check_report_shape(const CLI::App& app, const Options& options) {
+  if (options.command == Command::snapshot) {
+    constexpr std::string_view kAdvice = " has no meaning here; give it to the replay: --from";
+    if (app.count("--verbose") != 0) return "snapshot: --verbose" + std::string(kAdvice);
+    // A failure is told in JSON.
+    if (options.format != Format::text && options.format != Format::json) {
+      return "snapshot: this --format" + std::string(kAdvice);
+    }
+  }
+  const bool one_size = options.format == Format::line || options.format == Format::prometheus ||
+                        options.format == Format::junit;
+  if (app.count("--verbose") != 0 && one_size) {
+    return "--verbose: line, prometheus and junit have one size; text, markdown and html grow";
   }
   return {};
 }
@@ -121,7 +153,9 @@ bool has_flag(std::span<const char* const> arguments, std::string_view flag) {
 
 std::string find_slip(const CLI::App& app, const Options& options) {
   if (options.command == Command::diff) return check_diff(app, options);
+  if (options.command == Command::json_schema) return check_schema(app);
   std::string slip = check_no_look(app, options);
+  if (slip.empty()) slip = check_report_shape(app, options);
   return slip.empty() ? check_together(options) : slip;
 }
 

@@ -1,6 +1,7 @@
 #include "cudart_doctor/app/redact.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace cudart_doctor {
 namespace {
@@ -26,6 +27,17 @@ Report redacted_report(const Report& report, Anonymizer& names, const JudgeOptio
     probed.candidate = place_now(report, out, probed);
   }
   return out;
+}
+
+std::string redacted_message(std::string_view message) {
+  Environment own;
+  for (const char* const name : {"USER", "LOGNAME", "USERNAME", "SUDO_USER", "HOME"}) {
+    if (const char* const value = std::getenv(name)) own.variables.emplace_back(name, value);
+  }
+  Anonymizer names;
+  names.learn_users(own);
+  names.learn(message);
+  return names.replaced(message);
 }
 
 }  // namespace cudart_doctor

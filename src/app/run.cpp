@@ -142,11 +142,7 @@ WorkResult failed(const Options& options, const Error& error) {
   WorkResult result;
   result.code = exit_code_of(end_for(error.kind), options.exit_style);
   result.message = error.message;
-  if (options.redact) {
-    Anonymizer names;
-    names.learn(error.message);
-    result.message = names.replaced(error.message);
-  }
+  if (options.redact) result.message = redacted_message(error.message);
   const Failure failure{
       {error.kind, result.message, error.sys_errno}, options.exit_style, result.code};
   result.output = rendered_failure(failure, options.format);
@@ -386,9 +382,17 @@ WorkResult result_of(const Options& options, const World& world) {
   return inspected(options, world);
 }
 
-}  // namespace
+/// `world` whose lines on stderr have no names. Annotations are made of what has none already.
+World without_names(World world) {
+  for (auto* const say : {&world.complain, &world.note, &world.tell}) {
+    *say = [inner = std::move(*say)](std::string_view message) {
+      inner(redacted_message(message));
+    };
+  }
+  return world;
+}
 
-int run(const Options& options, const World& world) {
+int run_in(const Options& options, const World& world) {
   const WorkResult result = result_of(options, world);
   if (!result.message.empty()) world.complain(result.message);
   if (!result.news.empty()) world.tell(result.news);
@@ -399,6 +403,12 @@ int run(const Options& options, const World& world) {
   if (written) return result.code;
   world.complain(written.error().message);
   return exit_code_of(RunEnd::usage, options.exit_style);
+}
+
+}  // namespace
+
+int run(const Options& options, const World& world) {
+  return run_in(options, options.redact ? without_names(world) : world);
 }
 
 }  // namespace cudart_doctor

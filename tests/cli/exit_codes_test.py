@@ -10,6 +10,15 @@ from support import Case, NOBODY, doctor, need_root
 
 
 class UsageErrors(Case):
+    def test_a_format_that_leaves_no_trace_is_refused(self):
+        for arguments, expected in (
+                (["snapshot", "--dir", self.folder / "x", "--format", "html"], "snapshot: this --format"),
+                (["--format", "line", "-v"], "--verbose: line"),
+                (["--format", "junit", "-v"], "--verbose: line")):
+            ended = doctor(*arguments)
+            self.assertEqual(ended.code, 2, arguments)
+            self.assertIn(expected, ended.message)
+
     def test_every_slip_on_the_command_line_is_named(self):
         rows = [
             (["--bogus"], "--bogus"),
@@ -38,6 +47,9 @@ class UsageErrors(Case):
             (["snapshot"], "--dir"),
             (["snapshot", "--dir", "x", "--from", "y"], "--from"),
             (["policies", "--pid", "1"], "policies: --pid has no meaning"),
+            (["policies", "--redact"], "policies: --redact has no meaning"),
+            (["--json-schema", "--from", "x"], "--json-schema: --from has no meaning"),
+            (["snapshot", "--dir", "x", "-v"], "snapshot: --verbose has no meaning"),
             (["policies", "--devices", "0"], "policies: --devices has no meaning"),
             (["--from", "x", "--devices", "0"], "--devices: a replay looks at nothing but"),
             (["--from", "x", "--pairs", "none"], "--pairs: a replay"),

@@ -95,6 +95,11 @@ class Pages(Case):
         self.assertEqual(ended.code, 2)
         self.assertNotIn("alice", ended.text + ended.message)
         self.assertIn("/home/user-1/none", ended.document["error"]["message"])
+        ended = doctor("--from", self.snapshot("said"), "--redact", "-o", "/home/alice/none/x")
+        self.assertEqual(ended.code, 2)
+        self.assertIn("/home/user-1/none/x", ended.message)
+        ended = doctor("--json", "--from", "/data/zoe/none", "--redact", env={"USER": "zoe"})
+        self.assertNotIn("zoe", ended.text + ended.message)
         log = b"AttributeError: /home/zoe/libcudart_stub.so: undefined symbol: cudaDeviceReset\n"
         for arguments in ([], ["--pid", self.target.pid]):
             done = subprocess.run([support.DOCTOR, "explain", "-", "--redact", *map(str, arguments)],
