@@ -22,7 +22,7 @@ PROGRAM = sys.argv.pop(1)
 # Elements of ours; whatever else appears came out of some text.
 ELEMENTS = set("""html head meta title style body header div p h1 h2 h3 br a main section dl dt dd ul
 ol li article span code wbr pre table thead tbody tr th td details summary figure figcaption footer
-svg desc line circle rect text""".split())
+svg desc line circle rect text tspan""".split())
 ATTRIBUTES = set("""lang charset http-equiv content name class id href scope role viewBox x y x1 y1 x2
 y2 cx cy r rx width height aria-labelledby aria-hidden""".split())
 # What a tracker makes links of by itself.
