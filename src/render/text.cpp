@@ -16,7 +16,7 @@ constexpr std::size_t kScreen = 40;  // Lines that a report should not exceed, u
 
 // From everything that is worth a line to what an answer cannot do without. The last one fits any
 // report: each part has a line or two in it.
-constexpr std::array<Room, 7> kRooms{{
+constexpr std::array<Room, 8> kRooms{{
     {},
     {.evidence = 2, .further = 4, .installed = 2, .companions = 2, .unknown_rules = 2},
     {.evidence = 1,
@@ -31,6 +31,16 @@ constexpr std::array<Room, 7> kRooms{{
      .companions = 1,
      .unknown_rules = 0,
      .reason_lines = 2},
+    {.evidence = 1,
+     .further = 2,
+     .installed = 0,
+     .companions = 1,
+     .unknown_rules = 0,
+     .reason_lines = 1,
+     .sentence_lines = 4,
+     .detail_lines = 3,
+     .probe_rows = 4,
+     .unseen = 2},
     {.evidence = 1,
      .further = 2,
      .installed = 0,

@@ -369,10 +369,13 @@ void write_runtimes(TextWriter& writer, const Report& report) {
 void write_companions(TextWriter& writer, const Report& report) {
   const auto lines = companion_lines(report, writer.detail());
   const std::size_t shown = writer.shown(lines.size(), writer.room().companions);
+  const std::size_t left_out = lines.size() - shown;
   for (std::size_t i = 0; i < shown; ++i) {
-    writer.labelled(i == 0 ? "DRIVER" : "", lines[i], 2);
+    const bool last = i + 1 == shown && left_out > 0;
+    const std::string more = last ? "; " + std::to_string(left_out) + " more: -v" : "";
+    writer.labelled(i == 0 ? "DRIVER" : "", lines[i] + more, 2);
   }
-  write_left_out(writer, "DRIVER", {.all = lines.size(), .shown = shown});
+  if (shown == 0) write_left_out(writer, "DRIVER", {.all = lines.size(), .shown = 0});
 }
 
 }  // namespace cudart_doctor

@@ -97,6 +97,7 @@ TEST_CASE("the child has the caller's environment") {
   auto child = start_self_child(options_for({}));
   ::unsetenv("DOCTOR_TEST");
   REQUIRE(child);
+  REQUIRE(child->open_runtime());
   auto snapshot = live::capture(child->pid());
   REQUIRE(snapshot);
   REQUIRE(snapshot->environment.is_known());

@@ -70,7 +70,8 @@ class SelfChild {
   std::vector<SelfLoad> runtime_tries_;
 };
 
-/// Starts the child and opens `load`. Errors as open(); io where the child could not be started.
+/// Starts the child and opens `load`: until the first answer of an open() the new program may not
+/// run yet. Errors as open(); io where the child could not be started.
 Result<SelfChild> start_self_child(const SelfChildOptions& options);
 
 /// The child's side: main() calls it before anything else when argv[1] is kSelfTargetArgument, and
