@@ -89,7 +89,7 @@ const LoadedObject* find_front_end(const Snapshot& snapshot) {
                           has_marker(object.content.get(), "Unable to load any libcudart");
     // A program that searches for such texts, as this one, holds those of other libraries too.
     const bool searches_texts = has_marker(object.content.get(), "TileLang Error");
-    if (given || (has_text && !searches_texts)) return &object;
+    if (given || (object.executable && has_text && !searches_texts)) return &object;
   }
   return nullptr;
 }

@@ -33,7 +33,7 @@ std::string_view extension_folder(std::string_view path);
 std::vector<const LoadedObject*> find_mapped(std::span<const KnownConsumer> known,
                                              const Snapshot& snapshot);
 
-/// The first object with cuDNN's front end compiled in, whatever package it is of
+/// The first loaded object with cuDNN's front end compiled in, whatever package it is of
 /// (TransformerEngine has a copy): by its texts.
 const LoadedObject* find_front_end(const Snapshot& snapshot);
 

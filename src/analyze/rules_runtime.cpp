@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "consumer_presence.hpp"
 #include "cudart_doctor/analyze/file_owner.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -284,18 +285,6 @@ std::vector<Finding> judge_namespace_copies(const Observations& seen) {
   return out;
 }
 
-bool cudnn_frontend_mapped(const Snapshot& snapshot) {
-  return std::any_of(snapshot.objects.begin(), snapshot.objects.end(), [](const auto& object) {
-    const auto& uses = object.uses_rules;
-    if (std::find(uses.begin(), uses.end(), "cudnn-fe") != uses.end()) return true;
-    const ContentScan* content = object.content.get();
-    if (content == nullptr || !object.executable) return false;
-    return std::any_of(content->markers.begin(), content->markers.end(), [](const auto& marker) {
-      return marker.find("Multiple libcudart libraries found") != std::string::npos;
-    });
-  });
-}
-
 /// An environment that could not be read is neither set nor unset.
 std::string override_state(const Snapshot& snapshot) {
   if (!snapshot.environment.is_known()) return "not known: the environment was not read";
@@ -307,7 +296,7 @@ std::string override_state(const Snapshot& snapshot) {
 /// the first that refuses two majors. With the override set, only a front end that is known not to
 /// read it can refuse.
 const Selection* refusing_frontend(const Observations& seen) {
-  if (!cudnn_frontend_mapped(seen.snapshot)) return nullptr;
+  if (find_front_end(seen.snapshot) == nullptr) return nullptr;
   const bool pinned = frontend_override(seen.snapshot) != nullptr;
   const auto found =
       std::find_if(seen.selections.begin(), seen.selections.end(), [&](const Selection& row) {
@@ -355,7 +344,7 @@ std::vector<Finding> judge_majors(const Observations& seen) {
   if (mapped.size() < 2 && reachable.empty()) return {};
 
   const Selection* refusing = refusing_frontend(seen);
-  const bool frontend = cudnn_frontend_mapped(seen.snapshot);
+  const bool frontend = find_front_end(seen.snapshot) != nullptr;
   Severity severity = mapped.size() > 1 || frontend ? Severity::warning : Severity::info;
   if (refusing != nullptr) severity = Severity::critical;
   std::vector<std::string> majors;
