@@ -14,6 +14,7 @@
 #include "cudart_doctor/model/elf_facts.hpp"
 #include "cudart_doctor/model/maps.hpp"
 #include "cudart_doctor/model/probe.hpp"
+#include "cudart_doctor/model/recording.hpp"
 
 namespace cudart_doctor {
 
@@ -273,6 +274,7 @@ struct Snapshot {
   CaptureFacts capture;
   std::vector<PeerFacts> peers;
   ProbeFacts probe;
+  RecordingFact recording;  ///< Of the command that `run` started.
 };
 
 }  // namespace cudart_doctor

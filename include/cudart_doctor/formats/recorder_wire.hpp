@@ -1,0 +1,48 @@
+// What the recorder, which sits in other processes, tells the launcher: one packet a record, read
+// as hostile bytes.
+//
+// A record is a sequence of fields, each `key=value` with a NUL behind it; the first is `kind`.
+// Values are bytes without NUL. Unknown keys are skipped. Kinds and keys, all numbers decimal
+// unless marked:
+//   start   pid ppid tid t                      the recorder is in a freshly executed program
+//   load    pid tid t order ns base(hex) dev(MAJOR:MINOR) ino path cause name by
+//           callerobj calleroff(hex) pyfile pyline pyfunc pymod (repeated, innermost first) pynote
+//   unload  pid tid t ns base(hex) path
+//   lost    pid count                           records that could not be sent before
+//   sync    pid                                 the process waits for one byte: kProceed or kHold
+// `t` is CLOCK_MONOTONIC in nanoseconds; pid and tid are the process's own view.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "cudart_doctor/base/result.hpp"
+#include "cudart_doctor/model/recording.hpp"
+
+namespace cudart_doctor {
+
+/// Larger packets are not sent, and refused by the reader.
+inline constexpr std::size_t kMaxRecord = std::size_t{32} * 1024;
+/// Python frames in one record.
+inline constexpr std::size_t kMaxPythonFrames = 128;
+/// Answers to `sync`. After kHold the recorder waits at each batch of loads, not at the first only.
+inline constexpr char kProceed = 'p';
+inline constexpr char kHold = 'h';
+
+enum class WireKind : std::uint8_t { start, load, unload, lost, sync };
+
+struct WireRecord {
+  WireKind kind = WireKind::start;
+  std::int64_t pid = 0;         ///< In the process's own view.
+  std::int64_t parent_pid = 0;  ///< start
+  std::int64_t monotonic = 0;   ///< CLOCK_MONOTONIC, nanoseconds.
+  std::uint64_t lost = 0;       ///< lost
+  LoadEvent event;              ///< load, unload; its `nanoseconds` and `pid` are not set.
+};
+
+/// Pure. Errors: malformed (no kind, a number that is none, a missing or repeated key, no NUL at
+/// the end), limit (kMaxRecord, kMaxPythonFrames).
+Result<WireRecord> parse_record(std::string_view packet);
+
+}  // namespace cudart_doctor
