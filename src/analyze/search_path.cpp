@@ -120,18 +120,18 @@ class Builder {
 };
 
 /// Whose run paths count: a loaded object, or a file on disk.
-struct Owner {
+struct Caller {
   const ElfFacts* elf = nullptr;
   std::string path;  ///< As the loader knows it; $ORIGIN is its directory.
 };
 
-Owner owner_of(const Snapshot& snapshot, std::size_t object) {
+Caller owner_of(const Snapshot& snapshot, std::size_t object) {
   std::string name = loader_name(snapshot, object);
   if (name.empty()) name = snapshot.objects[object].path();
   return {snapshot.objects[object].elf.get(), std::move(name)};
 }
 
-Owner owner_of(const Snapshot& snapshot, std::string_view file) {
+Caller owner_of(const Snapshot& snapshot, std::string_view file) {
   const auto entry = snapshot.disk.find(std::string(file));
   return {entry == snapshot.disk.end() ? nullptr : entry->second.elf.get(), std::string(file)};
 }
@@ -154,7 +154,7 @@ std::vector<SearchEntry> search_path(const Snapshot& snapshot, std::optional<std
   Builder builder(snapshot);
   const auto program = main_program(snapshot);
   const auto object = caller ? caller : program;
-  Owner own;
+  Caller own;
   if (!caller_file.empty()) {
     own = owner_of(snapshot, caller_file);
   } else if (object) {
@@ -166,7 +166,7 @@ std::vector<SearchEntry> search_path(const Snapshot& snapshot, std::optional<std
       builder.add_run_path(*own.elf->rpath, "RPATH", own.path);
     }
     if (program && (program != object || !caller_file.empty())) {
-      const Owner main = owner_of(snapshot, *program);
+      const Caller main = owner_of(snapshot, *program);
       if (main.elf != nullptr && main.elf->rpath && !main.elf->runpath) {
         builder.add_run_path(*main.elf->rpath, "RPATH", main.path);
       }
