@@ -9,8 +9,10 @@
 
 #include "batch.hpp"
 #include "connection.hpp"
+#include "cudart_doctor/formats/recorder_limits.hpp"
 #include "family.hpp"
-#include "record.hpp"
+#include "fields.hpp"
+#include "python_stack.hpp"
 
 namespace cudart_doctor::recorder {
 
@@ -33,6 +35,7 @@ class Recorder {
   void add_cause(const Arrival& arrival);
   void record_departures();
   void wait_for_launcher();
+  void begin(std::string_view kind);
   void send();
   [[nodiscard]] std::string_view path_of(const link_map& map) const;
 
@@ -52,7 +55,8 @@ class Recorder {
   Batch batch_;
   Interest interest_ = Interest::none;  ///< The greatest of the batch.
   Departures departures_;
-  Record record_;
+  Fields<kMaxRecord> record_;
+  PythonStack python_;
   Connection connection_;
 };
 
