@@ -9,6 +9,14 @@ from support import findings, need_program
 
 THREADS = 16
 MANY = 10_000
+HOOK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+void *dlopen(const char *name, int flags) {
+  void *(*next)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+  return next(name, flags);
+}
+"""
 
 
 class Loads(RunCase):
@@ -79,19 +87,19 @@ class Loads(RunCase):
                           if each["path"] == str(path)], ["load", "unload", "load"])
 
     def test_a_hook_that_was_preloaded(self):
-        hook = self.compile("libhook.so", "void *dlopen(const char *n, int f) { return 0; }\n"
-                                          "int cudaMalloc(void **p, long n) { return 2; }")
+        hook = self.compile("libhook.so", HOOK, "-ldl")
         real = self.runtime("12.8")
-        # The hook answers every dlopen with nothing: the load fails, as it does without us.
-        command = self.python(f"load({str(real)!r})")
-        env = self.environment(LD_PRELOAD=str(hook))
-        bare = self.bare(*command, env=env)
-        ended = self.watch(*command, env=env)
-        self.assertEqual((ended.code, ended.err), (bare.code, bare.err))
-        event, = [each for each in ended.events(hook.name)
-                  if each["pid"] == ended.run["root_pid"]]
+        ended = self.watch(*self.python(f"load({str(real)!r})", "tell('it')"), env=self.environment(
+            LD_PRELOAD=str(hook), LD_DEBUG="files",
+            LD_DEBUG_OUTPUT=str(self.told_folder / "loader")))
+        self.assertEqual((ended.code, ended.err), (0, b""))
+        event, = ended.events(hook.name)
         self.assertEqual((event["cause"], event["python"]), ("preload", []))
-        self.assertEqual(ended.events(real.name), [])
+        event, = ended.events(real.name)
+        # The loader sees the hook as the one who asks; Python's stack tells who is behind it.
+        self.assertEqual(event["requester"], str(hook))
+        self.assertIn((str(real), "opened", str(hook)), loader_words(self.told_folder))
+        self.assert_as_told(ended, self.told("it"), [real.name])
 
     def test_another_namespace_of_the_loader(self):
         path = self.runtime("12.8")
