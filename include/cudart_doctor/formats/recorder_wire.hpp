@@ -7,10 +7,12 @@
 //   start   pid ppid tid t                      the recorder is in a freshly executed program
 //   load    pid tid t order ns base(hex) dev(MAJOR:MINOR) ino path cause name by
 //           callerobj calleroff(hex) pyfile pyline pyfunc pymod (repeated, innermost first) pynote
-//   unload  pid tid t ns base(hex) path
+//   unload  pid tid t ns base(hex) path         it is no longer mapped
 //   lost    pid count                           records that could not be sent before
 //   sync    pid                                 the process waits for one byte: kProceed or kHold
-// `t` is CLOCK_MONOTONIC in nanoseconds; pid and tid are the process's own view.
+// dev and ino come together or not at all, and so do callerobj and calleroff. pyline, pyfunc and
+// pymod belong to the pyfile before them. `t` is CLOCK_MONOTONIC in nanoseconds; pid and tid are
+// the process's own view.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +20,10 @@
 #include <string_view>
 
 #include "cudart_doctor/base/result.hpp"
+#include "cudart_doctor/formats/recorder_limits.hpp"
 #include "cudart_doctor/model/recording.hpp"
 
 namespace cudart_doctor {
-
-/// Larger packets are not sent, and refused by the reader.
-inline constexpr std::size_t kMaxRecord = std::size_t{32} * 1024;
-/// Python frames in one record.
-inline constexpr std::size_t kMaxPythonFrames = 128;
-/// Answers to `sync`. After kHold the recorder waits at each batch of loads, not at the first only.
-inline constexpr char kProceed = 'p';
-inline constexpr char kHold = 'h';
 
 enum class WireKind : std::uint8_t { start, load, unload, lost, sync };
 

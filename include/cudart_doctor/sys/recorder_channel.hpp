@@ -41,6 +41,7 @@ class RecorderChannel {
     UniqueFd fd;
     pid_t pid = 0;
   };
+  void accept_peers();
   int listener_;
   ConnectionId next_ = 1;
   std::map<ConnectionId, Peer> peers_;

@@ -2,6 +2,8 @@
 // that it reports to. No name in it contains "cuda": scans of maps must not meet it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
 
@@ -16,7 +18,7 @@ class RecorderFiles {
   RecorderFiles& operator=(RecorderFiles&& other) noexcept;
   RecorderFiles(const RecorderFiles&) = delete;
   RecorderFiles& operator=(const RecorderFiles&) = delete;
-  /// Removes the folder and all in it.
+  /// Removes the folder and all in it; not in a process that was forked from the one that laid it.
   ~RecorderFiles();
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
@@ -24,13 +26,21 @@ class RecorderFiles {
   [[nodiscard]] const std::string& library() const { return library_; }
   /// A listening SOCK_SEQPACKET socket, not blocking, closed on exec.
   [[nodiscard]] int listener() const { return listener_.get(); }
+  /// The library stays when this ends; the socket does not. For processes of the command that go
+  /// on: ld.so complains on the stderr of each program that is started with an LD_AUDIT that is not
+  /// there.
+  void keep_library() { keeps_library_ = true; }
 
  private:
   friend Result<RecorderFiles> lay_recorder(const std::vector<std::string>& places);
   RecorderFiles() = default;
+  static Result<RecorderFiles> lay_at(const std::string& place);
+  void remove() noexcept;
   std::string directory_;
   std::string library_;
   UniqueFd listener_;
+  bool keeps_library_ = false;
+  pid_t owner_ = 0;
 };
 
 /// Folders in which the recorder may be laid, best first: $TMPDIR, /tmp, /dev/shm, /var/tmp, the

@@ -1,0 +1,75 @@
+#include "family.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace cudart_doctor::recorder {
+namespace {
+
+/// Parts of file names, in lower case. "libcu" alone would be libcurl and libcups too, "libnv"
+/// libnvme.
+constexpr std::string_view kNameParts[] = {
+    "cuda",     "cudnn",    "nccl",    "nvidia-", "nvrtc",   "nvjitlink", "nvtoolsext",
+    "nvjpeg",   "nvshmem",  "nvinfer", "nvperf",  "cublas",  "cufft",     "curand",
+    "cusolver", "cusparse", "cupti",   "cufile",  "cutensor"};
+
+/// One of the runtime, the driver, NVRTC, NVML and NCCL each, that every version of theirs has; of
+/// the runtime more, because look-alikes define only what their makers needed.
+constexpr SymbolName kDefinitions[] = {SymbolName{"cudaRuntimeGetVersion"},
+                                       SymbolName{"cudaMalloc"},
+                                       SymbolName{"cudaGetErrorString"},
+                                       SymbolName{"cudaLaunchKernel"},
+                                       SymbolName{"cuInit"},
+                                       SymbolName{"nvrtcVersion"},
+                                       SymbolName{"nvmlInit_v2"},
+                                       SymbolName{"ncclGetVersion"}};
+
+constexpr SymbolName kHooks[] = {SymbolName{"dlopen"}, SymbolName{"dlsym"}};
+
+/// The C library's own objects, which define the hooks' names.
+constexpr std::string_view kCLibrary[] = {"libc.so", "libc-",    "libdl.so",
+                                          "libdl-",  "ld-linux", "ld-2."};
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string_view file_name(std::string_view path) {
+  const auto slash = path.rfind('/');
+  if (slash != std::string_view::npos) path.remove_prefix(slash + 1);
+  return path;
+}
+
+bool holds(std::string_view name, std::string_view part) {
+  const auto same = [](char a, char b) { return lower(a) == b; };
+  return std::search(name.begin(), name.end(), part.begin(), part.end(), same) != name.end();
+}
+
+bool is_family_name(std::string_view path) {
+  const auto name = file_name(path);
+  return std::any_of(std::begin(kNameParts), std::end(kNameParts),
+                     [&](std::string_view part) { return holds(name, part); });
+}
+
+template <typename Names>
+bool defines_any(const LoadedObject& object, const Names& names) {
+  return std::any_of(std::begin(names), std::end(names),
+                     [&](const SymbolName& name) { return object.find(name) != 0; });
+}
+
+bool is_c_library(std::string_view path) {
+  const auto name = file_name(path);
+  return std::any_of(std::begin(kCLibrary), std::end(kCLibrary),
+                     [&](std::string_view start) { return name.starts_with(start); });
+}
+
+}  // namespace
+
+Interest interest_in(const LoadedObject& object, std::string_view path) {
+  if (is_family_name(path) || defines_any(object, kDefinitions) ||
+      object.any_needed(is_family_name)) {
+    return Interest::family;
+  }
+  if (!is_c_library(path) && defines_any(object, kHooks)) return Interest::hook;
+  return Interest::none;
+}
+
+}  // namespace cudart_doctor::recorder

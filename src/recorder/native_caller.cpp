@@ -1,0 +1,140 @@
+#include "native_caller.hpp"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+
+#include "system_calls.hpp"
+
+namespace cudart_doctor::recorder {
+namespace {
+
+/// The loader and dlopen need a few KiB; sanitizers' and preloaded wrappers' frames some more.
+constexpr std::size_t kMaxStack = std::size_t{64} * 1024;
+constexpr std::size_t kPiece = 4096;
+constexpr std::size_t kMaxSegments = 64;
+
+/// Reads own memory through the kernel: what is not mapped is an error then, not a fault.
+bool read_own(std::uintptr_t from, void* to, std::size_t size) {
+  iovec local{.iov_base = to, .iov_len = size};
+  iovec remote{.iov_base = reinterpret_cast<void*>(from), .iov_len = size};
+  const long got = call({.number = __NR_process_vm_readv,
+                         .first = process_id(),
+                         .second = address(&local),
+                         .third = 1,
+                         .fourth = address(&remote),
+                         .fifth = 1});
+  return got == static_cast<long>(size);
+}
+
+/// The executable segments of an object.
+class Code {
+ public:
+  explicit Code(const link_map& object);
+  [[nodiscard]] bool holds(std::uintptr_t place) const {
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (place - segments_[i].begin < segments_[i].size) return true;
+    }
+    return false;
+  }
+
+ private:
+  struct Segment {
+    std::uintptr_t begin = 0;
+    std::size_t size = 0;
+  };
+  Segment segments_[kMaxSegments];
+  std::size_t count_ = 0;
+};
+
+/// Where an object's program headers are and how many.
+struct HeaderTable {
+  std::uintptr_t begin = 0;
+  std::size_t count = 0;
+};
+
+/// From the auxiliary vector: a program with a fixed address has no bias to find its header by.
+HeaderTable program_headers() {
+  struct Entry {
+    std::uint64_t type = AT_NULL;
+    std::uint64_t value = 0;
+  };
+  constexpr std::size_t kMaxEntries = 64;
+  Entry entries[kMaxEntries];
+  const long fd = call({.number = __NR_openat,
+                        .first = AT_FDCWD,
+                        .second = address("/proc/self/auxv"),
+                        .third = O_RDONLY | O_CLOEXEC});
+  if (fd < 0) return {};
+  const long size =
+      call({.number = __NR_read, .first = fd, .second = address(entries), .third = sizeof entries});
+  call({.number = __NR_close, .first = fd});
+  HeaderTable table;
+  for (std::size_t i = 0; size > 0 && i < static_cast<std::size_t>(size) / sizeof(Entry); ++i) {
+    if (entries[i].type == AT_PHDR) table.begin = entries[i].value;
+    if (entries[i].type == AT_PHNUM) table.count = entries[i].value;
+  }
+  return table;
+}
+
+HeaderTable find_headers(const link_map& object) {
+  if (object.l_addr == 0) return program_headers();
+  ElfW(Ehdr) header{};
+  if (!read_own(object.l_addr, &header, sizeof header)) return {};
+  const bool is_header = header.e_ident[EI_MAG0] == ELFMAG0 && header.e_ident[EI_MAG1] == ELFMAG1;
+  if (!is_header || header.e_phentsize != sizeof(ElfW(Phdr))) return {};
+  return {.begin = object.l_addr + header.e_phoff, .count = header.e_phnum};
+}
+
+Code::Code(const link_map& object) {
+  const HeaderTable table = find_headers(object);
+  for (std::size_t i = 0; i < table.count && count_ < kMaxSegments; ++i) {
+    ElfW(Phdr) entry{};
+    if (!read_own(table.begin + i * sizeof entry, &entry, sizeof entry)) return;
+    if (entry.p_type != PT_LOAD || (entry.p_flags & PF_X) == 0) continue;
+    segments_[count_++] = {.begin = object.l_addr + entry.p_vaddr, .size = entry.p_memsz};
+  }
+}
+
+/// Whether the instruction before `place` is a call: other words on a stack point into code too.
+bool follows_call(std::uintptr_t place) {
+#if defined(__x86_64__)
+  constexpr std::size_t kLongest = 7;
+  std::uint8_t code[kLongest] = {};
+  if (place < kLongest || !read_own(place - kLongest, code, sizeof code)) return false;
+  if (code[kLongest - 5] == 0xE8) return true;
+  // FF /2 in its lengths: register or [register], with SIB, with 8 and 32 bits of displacement.
+  constexpr std::size_t kIndirectCalls[] = {2, 3, 4, 6, 7};
+  for (const std::size_t length : kIndirectCalls) {
+    const std::size_t at = kLongest - length;
+    if (code[at] == 0xFF && (code[at + 1] & 0x38U) == 0x10) return true;
+  }
+  return false;
+#else
+  std::uint32_t code = 0;
+  if (place % sizeof code != 0 || !read_own(place - sizeof code, &code, sizeof code)) return false;
+  return (code & 0xFC000000U) == 0x94000000U || (code & 0xFFFFFC1FU) == 0xD63F0000U;  // BL, BLR
+#endif
+}
+
+}  // namespace
+
+std::uint64_t find_native_caller(const link_map& requester) {
+  const Code code(requester);
+  std::uintptr_t words[kPiece / sizeof(std::uintptr_t)];
+  auto from = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  for (std::size_t done = 0; done < kMaxStack;) {
+    // Up to the next page: the one behind it may be the end of the stack.
+    const std::size_t size = kPiece - from % kPiece;
+    if (!read_own(from, words, size)) return 0;
+    for (std::size_t i = 0; i < size / sizeof words[0]; ++i) {
+      if (code.holds(words[i]) && follows_call(words[i])) return words[i] - requester.l_addr;
+    }
+    from += size;
+    done += size;
+  }
+  return 0;
+}
+
+}  // namespace cudart_doctor::recorder

@@ -1,0 +1,108 @@
+// Starts a command under the recorder and writes what it says, one line of JSON a packet:
+//   receiver FILE ANSWER -- COMMAND...
+// ANSWER: proceed, hold, never (no `sync` is answered), leave (ends the channel at the first
+// packet), deaf (packets are not even read). Its own exit code is the command's.
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <string>
+
+#include "cudart_doctor/formats/recorder_wire.hpp"
+#include "cudart_doctor/sys/recorder_channel.hpp"
+#include "cudart_doctor/sys/recorder_files.hpp"
+
+using namespace cudart_doctor;
+
+namespace {
+
+std::string hex(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += "0123456789abcdef"[byte >> 4U];
+    out += "0123456789abcdef"[byte & 15U];
+  }
+  return out;
+}
+
+/// What is written of each packet, and how `sync` is answered.
+class Receiver {
+ public:
+  Receiver(RecorderFiles files, const std::string& file, std::string answer)
+      : files_(std::move(files)),
+        channel_(files_->listener()),
+        file_(file),
+        answer_(std::move(answer)) {
+    file_ << "{\"library\": \"" << files_->library() << "\"}" << std::endl;
+  }
+
+  [[nodiscard]] const std::string& library() const { return files_->library(); }
+
+  /// Waits for packets at most `milliseconds`, and takes those that are there. False where none
+  /// was.
+  bool pump(int milliseconds) {
+    if (!channel_ || answer_ == "deaf") {
+      ::poll(nullptr, 0, milliseconds);
+      return false;
+    }
+    std::vector<pollfd> entries;
+    for (const int fd : channel_->descriptors()) entries.push_back({fd, POLLIN, 0});
+    if (::poll(entries.data(), entries.size(), milliseconds) <= 0) return false;
+    for (const auto& packet : channel_->take()) {
+      note(packet);
+      if (answer_ == "leave") {
+        channel_.reset();
+        files_.reset();
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  void note(const RecorderPacket& packet) {
+    const auto record = parse_record(packet.bytes);
+    file_ << "{\"pid\": " << packet.pid << ", \"connection\": " << packet.connection
+          << ", \"parsed\": " << (record ? "true" : "false") << ", \"bytes\": \""
+          << hex(packet.bytes) << "\"}" << std::endl;
+    if (!record || record->kind != WireKind::sync) return;
+    if (answer_ == "proceed") channel_->answer(packet.connection, kProceed);
+    if (answer_ == "hold") channel_->answer(packet.connection, kHold);
+  }
+
+  std::optional<RecorderFiles> files_;
+  std::optional<RecorderChannel> channel_;
+  std::ofstream file_;
+  std::string answer_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 5) return 2;
+  auto files = lay_recorder(recorder_places());
+  if (!files) {
+    std::cerr << files.error().message << '\n';
+    return 2;
+  }
+  Receiver receiver(std::move(*files), argv[1], argv[2]);
+  const char* const own = std::getenv("LD_AUDIT");
+  const std::string audit = (own == nullptr ? "" : std::string(own) + ":") + receiver.library();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setenv("LD_AUDIT", audit.c_str(), 1);
+    ::execvp(argv[4], argv + 4);
+    ::_exit(127);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, WNOHANG) == 0) receiver.pump(1);
+  while (receiver.pump(0)) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
