@@ -5,7 +5,6 @@
 
 #include <cerrno>
 
-#include "native_caller.hpp"
 #include "system_calls.hpp"
 
 namespace cudart_doctor::recorder {
@@ -154,7 +153,7 @@ void Recorder::add_cause(const Arrival& arrival) {
     return;
   }
   if (arrival.requester == nullptr) {
-    record_.add("cause", "unknown");
+    add_unasked();
     return;
   }
   const link_map& requester = *arrival.requester;
@@ -168,10 +167,28 @@ void Recorder::add_cause(const Arrival& arrival) {
   record_.add("name", arrival.name);
   record_.add("by", path_of(requester));
   if (!is_opened) return;
-  if (const std::uint64_t offset = find_native_caller(requester)) {
-    record_.add("callerobj", path_of(requester));
-    record_.add_hex("calleroff", offset);
+  stack_.read();
+  add_caller(stack_.find(requester));
+}
+
+/// dlmopen into another namespace asks in nobody's name. Before the program's start it is the
+/// loader itself.
+void Recorder::add_unasked() {
+  if (!started_) {
+    record_.add("cause", "unknown");
+    return;
   }
+  record_.add("cause", "opened");
+  stack_.read();
+  const NativeCaller caller = stack_.find_outside_libc(program_);
+  if (caller.object != nullptr) record_.add("by", path_of(*caller.object));
+  add_caller(caller);
+}
+
+void Recorder::add_caller(const NativeCaller& caller) {
+  if (caller.object == nullptr) return;
+  record_.add("callerobj", path_of(*caller.object));
+  record_.add_hex("calleroff", caller.offset);
 }
 
 void Recorder::depart(const std::uintptr_t* cookie) {

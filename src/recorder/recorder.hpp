@@ -12,6 +12,7 @@
 #include "cudart_doctor/formats/recorder_limits.hpp"
 #include "family.hpp"
 #include "fields.hpp"
+#include "native_caller.hpp"
 #include "python_stack.hpp"
 
 namespace cudart_doctor::recorder {
@@ -33,6 +34,8 @@ class Recorder {
   void record_with_requesters(Arrival& arrival);
   void record_load(Arrival& arrival);
   void add_cause(const Arrival& arrival);
+  void add_unasked();
+  void add_caller(const NativeCaller& caller);
   void record_departures();
   void wait_for_launcher();
   void begin(std::string_view kind);
@@ -57,6 +60,7 @@ class Recorder {
   Departures departures_;
   Fields<kMaxRecord> record_;
   PythonStack python_;
+  OwnStack stack_;
   Connection connection_;
 };
 

@@ -13,7 +13,7 @@ from support import PYTHON, clean_environment, doctor  # noqa: E402
 
 PROGRAM = pathlib.Path(__file__).with_name("program.py")
 # Frames of the import machinery, which the recorder leaves out.
-MACHINERY = ("<frozen importlib", "<frozen runpy", "<frozen zipimport")
+MACHINERY = "<frozen importlib._bootstrap"
 
 
 class Watched:
