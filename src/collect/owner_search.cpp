@@ -276,19 +276,19 @@ Result<std::vector<std::string>> OwnerSearch::list(const std::string& path,
 }
 
 std::map<std::string, Fact<FileOwner>> OwnerSearch::take() const {
-  using Owner = Fact<FileOwner>;
-  std::map<std::string, Owner> out;
+  using Answer = Fact<FileOwner>;
+  std::map<std::string, Answer> out;
   for (const OwnerQuery& query : queries_) {
     const auto& owner = query.owner ? query.owner : query.fallback;
     if (owner) {
-      out.emplace(query.path, Owner::known(*owner));
+      out.emplace(query.path, Answer::known(*owner));
     } else if (!query.open_because.empty()) {
-      out.emplace(query.path, Owner::unknown(query.open_because));
+      out.emplace(query.path, Answer::unknown(query.open_because));
     } else if (!system_database_) {
       out.emplace(query.path,
-                  Owner::unknown("dpkg's and rpm's databases are not there, or list nothing"));
+                  Answer::unknown("dpkg's and rpm's databases are not there, or list nothing"));
     } else {
-      out.emplace(query.path, Owner::known({}));
+      out.emplace(query.path, Answer::known({}));
     }
   }
   return out;
