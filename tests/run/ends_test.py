@@ -63,15 +63,16 @@ class Ends(RunCase):
                 self.assertEqual((ended.out, ended.err), (bare.out, bare.err))
                 self.assert_both_runtimes_seen(ended)
                 root = ended.process(ended.run["root_pid"])
-                self.assertEqual((root["end"], root["status"]),
-                                 ("exited", code) if code < 128 else ("signalled", code - 128))
+                self.assertEqual((root["end"], root["exit_code"], root["signal"]),
+                                 ("exited", code, None) if code < 128 else
+                                 ("signalled", None, code - 128))
 
     def test_sigkill_leaves_a_report_or_its_reason(self):
         ended = self.watch(*self.python(*self.loads, "tell('it')",
                                         "os.kill(os.getpid(), signal.SIGKILL)"))
         self.assertEqual(ended.code, 137, ended.err)
         process = ended.process(self.told("it")["pid"])
-        self.assertEqual((process["end"], process["status"]), ("signalled", 9))
+        self.assertEqual((process["end"], process["signal"]), ("signalled", 9))
         self.assertEqual({each["path"] for each in ended.events("libcudart.so.12")},
                          set(map(str, self.paths)))
         if process["judged"] == "none":
@@ -86,7 +87,7 @@ class Ends(RunCase):
         self.assertEqual({each["path"] for each in ended.events("libcudart.so.12")},
                          set(map(str, self.paths)))
         root = ended.process(ended.run["root_pid"])
-        self.assertEqual((root["end"], root["status"]), ("exited", 11))
+        self.assertEqual((root["end"], root["exit_code"]), ("exited", 11))
         # What the second thread loaded is seen, or the report says that it could not be.
         if root["judged"] == "none":
             self.assertTrue(root["not_judged"])

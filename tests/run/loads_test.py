@@ -108,7 +108,7 @@ class Loads(RunCase):
         event, = ended.events(path.name)
         self.assertEqual((event["cause"], mapped(self.told("it"), path.name)),
                          ("opened", {str(path)}))
-        self.assertNotEqual(event["namespace"], 0)
+        self.assertNotEqual(event["loader_namespace"], 0)
 
     def test_ten_thousand_loads(self):
         path = self.compile("libcudart.so.12", "int cudaFree(void *p) { return p != 0; }")
