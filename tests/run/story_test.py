@@ -62,6 +62,22 @@ class Story(RunCase):
         order = [each["path"] for each in ended.run["events"]]
         self.assertLess(order.index(str(tree.stub)), order.index(str(tree.runtime)))
 
+    def test_the_real_library_brings_its_stub(self):
+        place = support.fixture_folder()
+        for name in story_tree.NATIVE:
+            if not (place / name).exists():
+                self.skipTest(f"scripts/fetch-fixtures --with {' '.join(story_tree.NATIVE)}")
+        tree = story_tree.Tree(self, tilelang="tilelang-native")
+        ended, told = self.start(tree)
+        self.assertEqual((ended.code, ended.out), (0, MARKER), ended.err)
+        self.assertEqual(mapped(told, tree.stub.name), {str(tree.stub)})
+        stub, = ended.events(tree.stub.name)
+        self.assertIn(os.path.basename(stub["requester"]),
+                      ("libtvm_compiler.so", "libtvm_runtime.so"))
+        self.assert_tells_chain(tree, ended.run["story"]["text"])
+        self.assertIn("libtilelang.so", ended.run["story"]["text"])
+        self.assertEqual(findings(ended.report)["RT04"], "critical")
+
     def test_judge_exit_makes_the_finding_the_exit_code(self):
         tree = story_tree.Tree(self)
         ended, told = self.start(tree, "--judge-exit", code=0)

@@ -11,7 +11,10 @@ import support
 
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 # The stub's release and the names in it.
-STUBS = {"tilelang-0.1.11": "libcudart_stub.so", "tilelang-0.1.12": "libstub_cudart.so"}
+STUBS = {"tilelang-0.1.11": "libcudart_stub.so", "tilelang-0.1.12": "libstub_cudart.so",
+         "tilelang-native": "libcudart_stub.so"}
+# What the real libtilelang.so needs; fetched only when asked for (scripts/fetch-fixtures --with).
+NATIVE = ("tilelang-native", "tvm-ffi-0.1", "z3-4.15")
 
 EAGER = """
 import tilelang
@@ -96,24 +99,30 @@ def python_environment(folder, wheels, test):
 
 
 class Tree:
-    """The tree in a virtual environment of its own; `mhc` is the text of serving/mhc.py."""
+    """The tree in a virtual environment of its own; `mhc` is the text of serving/mhc.py. Its
+    libtilelang.so is a toy that needs the real stub, but for the wheel "tilelang-native"."""
 
     def __init__(self, test, tilelang="tilelang-0.1.11", mhc=EAGER, consumer="flashinfer-0.6.17"):
         support.need_program(test, "gcc")
         self.python, self.site = python_environment(
-            test.folder / f"tree-{tilelang}", ("cudart-12.8", tilelang, consumer), test)
+            test.folder / f"tree-{tilelang}",
+            ("cudart-12.8", consumer, *(NATIVE if tilelang in NATIVE else (tilelang,))), test)
         for name, text in {**FILES, "serving/mhc.py": mhc}.items():
             self.file(name).parent.mkdir(parents=True, exist_ok=True)
             self.file(name).write_text(textwrap.dedent(text).lstrip("\n"))
         self.stub = self.site / "tilelang/lib" / STUBS[tilelang]
         self.library = self.stub.with_name("libtilelang.so")
         self.runtime = self.site / "nvidia/cuda_runtime/lib/libcudart.so.12"
+        self.told = test.folder / f"told-{tilelang}"
+        if tilelang not in NATIVE:
+            self.compile_library()
+
+    def compile_library(self):
         subprocess.run(
             ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", self.library, "-Wl,--no-as-needed",
              "-Wl,-soname,libtilelang.so", f"-L{self.stub.parent}", f"-l:{self.stub.name}",
              "-Wl,-rpath,$ORIGIN", "-Wl,--allow-shlib-undefined"],
             input=b"int tilelang_version(void) { return 11; }", check=True)
-        self.told = test.folder / f"told-{tilelang}"
 
     def file(self, name):
         return pathlib.Path(self.site, name)
