@@ -17,6 +17,13 @@ void *dlopen(const char *name, int flags) {
   return next(name, flags);
 }
 """
+# A module without the headers of Python: its definition as the stable part of the ABI has it.
+EXTENSION = """
+extern void *PyModule_Create2(void *definition, int version);
+static struct { long references; void *type, *init; long index; void *copy;
+  const char *name, *text; long size; void *rest[5]; } definition = {1, 0, 0, 0, 0, "extension"};
+void *PyInit_extension(void) { return PyModule_Create2(&definition, 1013); }
+"""
 
 
 class Loads(RunCase):
@@ -60,6 +67,22 @@ class Loads(RunCase):
             event, = ended.events(path.name)
             self.assertIn((str(path), event["cause"], event["requester"]), said)
         self.assertEqual(ended.events(stub.name)[0]["requester"], str(user))
+
+    def test_an_extension_module_that_needs_the_runtime(self):
+        path = self.runtime("12.8")
+        module = self.compile("extension.so", EXTENSION, "-Wl,--no-as-needed", f"-L{path.parent}",
+                              f"-l:{path.name}", "-Wl,-rpath,$ORIGIN",
+                              "-Wl,--allow-shlib-undefined")
+        ended = self.watch(*self.python(
+            f"sys.path.append({str(module.parent)!r})",
+            "stack, module = traceback.extract_stack(), __import__('extension')",
+            "loads.append({'path': module.__file__, 'tid': threading.get_native_id(), 'stack': "
+            "[[f.filename, f.lineno, f.name] for f in reversed(stack)]})", "tell('it')"))
+        self.assertEqual(ended.code, 0, ended.err)
+        self.assert_as_told(ended, self.told("it"))
+        event, = ended.events(path.name)
+        self.assertEqual((event["cause"], event["requester"]), ("needed", str(module)))
+        self.assertEqual(ended.events(module.name)[0]["cause"], "opened")
 
     def test_threads_that_load_at_once(self):
         paths = [self.runtime("12.8", folder=f"of-{each}") for each in range(THREADS)]
