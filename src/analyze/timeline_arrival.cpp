@@ -36,14 +36,8 @@ std::vector<Place> places_of(const std::vector<PythonFrame>& frames) {
   return places;
 }
 
-std::string place_text(const Snapshot& snapshot, const Place& place) {
-  std::string out =
-      short_python_file(snapshot, place.inner->file) + ":" + std::to_string(place.inner->line);
-  const std::string& function = place.inner->function;
-  if (function != kModuleLevel && !function.empty()) {
-    out += " in " + escape_foreign(function) + "()";
-  }
-  return out;
+std::string python_line(const Snapshot& snapshot, const PythonFrame& frame) {
+  return short_python_file(snapshot, frame.file) + ":" + std::to_string(frame.line);
 }
 
 /// The load of `path` in the process of `event`, at or before it: the nearest.
@@ -90,9 +84,9 @@ std::optional<std::string> needer_of(const Snapshot& snapshot, const std::string
   return std::nullopt;
 }
 
-std::string opened_text(const Snapshot& snapshot, const LoadEvent& event) {
+std::string opened_text(const Snapshot& snapshot, const LoadEvent& event, std::size_t places) {
   const std::string what = event.loader_namespace == 0 ? "dlopened" : "opened with dlmopen";
-  const std::string python = python_chain(snapshot, event.python, kMostPlaces);
+  const std::string python = python_chain(snapshot, event.python, places);
   if (!python.empty()) return what + " at " + python;
   const std::string& caller = event.caller ? event.caller->object : event.requester;
   std::string out = what;
@@ -104,26 +98,46 @@ std::string opened_text(const Snapshot& snapshot, const LoadEvent& event) {
   if (event.caller && !event.caller->symbol.empty()) {
     out += " in " + escape_foreign(event.caller->symbol) + "()";
   }
-  if (!event.python_note.empty()) out += " (Python: " + event.python_note + ")";
+  if (!event.python_note.empty() && places > 1) out += " (Python: " + event.python_note + ")";
   return out;
 }
 
 }  // namespace
 
+std::string python_place(const Snapshot& snapshot, const PythonFrame& frame) {
+  std::string out = python_line(snapshot, frame);
+  if (frame.function != kModuleLevel && !frame.function.empty()) {
+    out += " in " + escape_foreign(frame.function) + "()";
+  }
+  return out;
+}
+
+std::string arrival_phrase(const Snapshot& snapshot, const LoadEvent& event, std::size_t places) {
+  switch (event.cause) {
+    case LoadCause::program: return "the program itself";
+    case LoadCause::preload: return "preloaded";
+    case LoadCause::opened: return opened_text(snapshot, event, places);
+    case LoadCause::unknown: return "who asked is not known";
+    case LoadCause::needed: break;
+  }
+  return "needed by " +
+         (is_program(snapshot, event.requester) ? "the program itself" : shown(event.requester));
+}
+
 std::string python_chain(const Snapshot& snapshot, const std::vector<PythonFrame>& frames,
                          std::size_t most) {
   const std::vector<Place> places = places_of(frames);
   if (places.empty()) return {};
-  std::string out = place_text(snapshot, places.front());
+  std::string out = python_place(snapshot, *places.front().inner);
   std::string_view relation;
   for (std::size_t i = 1; i < std::min(places.size(), most); ++i) {
     const bool import = places[i - 1].outer->function == kModuleLevel;
     const std::string_view next = import ? ", imported by " : ", called by ";
     out.append(next == relation ? std::string_view(" <- ") : next);
-    out += place_text(snapshot, places[i]);
+    out += python_line(snapshot, *places[i].inner);
     relation = next;
   }
-  if (places.size() > most) {
+  if (places.size() > most && most > 1) {
     out += " <- " + std::to_string(places.size() - most) + " more";
   }
   return out;
@@ -135,7 +149,7 @@ ArrivalChain arrival_of(const Report& report, const Recording& recording, std::s
   std::optional<std::size_t> at = event;
   std::string path = recording.events[event].path;
   const auto add = [&](const std::string& part) {
-    chain.text += (chain.text.empty() ? "was " : ", ") + part;
+    chain.text += (chain.text.empty() ? "" : ", ") + part;
   };
   const auto add_needer = [&](const std::string& needer) {
     chain.bringers.push_back(needer);
@@ -159,9 +173,9 @@ ArrivalChain arrival_of(const Report& report, const Recording& recording, std::s
     switch (now.cause) {
       case LoadCause::program: add("the program itself"); return chain;
       case LoadCause::preload: add("preloaded (LD_PRELOAD or ld.so.preload)"); return chain;
-      case LoadCause::opened: add(opened_text(snapshot, now)); return chain;
+      case LoadCause::opened: add(opened_text(snapshot, now, kMostPlaces)); return chain;
       case LoadCause::unknown:
-        if (chain.text.empty()) add("mapped; who asked for it is not known");
+        if (chain.text.empty()) add("who asked for it is not known");
         return chain;
       case LoadCause::needed: break;
     }

@@ -11,7 +11,7 @@
 namespace cudart_doctor {
 
 struct ArrivalChain {
-  /// Behind the library's name: "was brought by libtilelang.so (DT_NEEDED), dlopened at ...".
+  /// "brought by libtilelang.so (DT_NEEDED), dlopened at tilelang/__init__.py:31, imported by ...".
   std::string text;
   std::vector<std::string> bringers;  ///< Paths of the objects that brought it, as bytes.
 };

@@ -193,14 +193,14 @@ std::string order_text(const World& world, std::size_t event,
            ", the first genuine runtime";
   }
   if (genuine == event) return {};
-  if (nobody_needed_before(world, event, bringers)) return " and before anybody needed a runtime";
+  if (nobody_needed_before(world, event, bringers)) return ", before anybody needed a runtime";
   if (!genuine) return {};
   const LoadEvent& first = world.recording.events[*genuine];
   return ", " + apart(first.nanoseconds, own) + "before " + shown(first.path) +
          ", the first genuine runtime";
 }
 
-std::string consequence_text(const World& world, const Subject& subject) {
+std::string effect_text(const World& world, const Subject& subject) {
   if (subject.reason != StoryReason::look_alike || !subject.candidate) return {};
   std::vector<std::string> takers =
       takers_of(world.report, world.report.candidates[*subject.candidate]);
@@ -209,7 +209,7 @@ std::string consequence_text(const World& world, const Subject& subject) {
   takers.resize(takers.size() - more);
   std::string names = join(takers, more == 0 ? " and " : ", ");
   if (more != 0) names += " and " + std::to_string(more) + " more";
-  return " From then on " + names + " would take it for the runtime.";
+  return "From then on " + names + " would take it for the runtime.";
 }
 
 /// What is known without a record of the load.
@@ -250,15 +250,17 @@ std::optional<Story> find_story(const Report& report, const Recording& recording
                                          : report.companions[*subject->companion].object;
   story.object = subject->candidate ? report.candidates[*subject->candidate].path
                                     : report.companions[*subject->companion].path;
+  story.effect = effect_text(world, *subject);
   story.event = first_load(world, *subject);
   if (!story.event) {
-    story.text = unseen_text(world, story.object, object) + consequence_text(world, *subject);
+    story.text = unseen_text(world, story.object, object);
     return story;
   }
   const LoadEvent& event = recording.events[*story.event];
   const ArrivalChain chain = arrival_of(report, recording, *story.event);
-  story.text = shown(event.path) + " " + chain.text + ", " + duration_text(event.nanoseconds) +
-               " after the start" + order_text(world, *story.event, chain.bringers) + ".";
+  story.text = shown(event.path) + " was mapped " + duration_text(event.nanoseconds) +
+               " after the start" + order_text(world, *story.event, chain.bringers) + ": " +
+               chain.text + ".";
   if (event.pid != recording.judged_pid) {
     story.text +=
         " That was in pid " + std::to_string(event.pid) + ", from which this process was forked.";
@@ -266,7 +268,6 @@ std::optional<Story> find_story(const Report& report, const Recording& recording
   if (const auto& unloaded = timeline.rows[*story.event].unloaded) {
     story.text += " It was unloaded " + duration_text(*unloaded - event.nanoseconds) + " later.";
   }
-  story.text += consequence_text(world, *subject);
   return story;
 }
 

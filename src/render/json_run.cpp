@@ -110,6 +110,7 @@ Json story_part(const Story& story, const std::vector<std::string>& refs) {
   out["runtime"] = story.candidate ? Json(refs[*story.candidate]) : Json(nullptr);
   out["event"] = story.event ? Json(*story.event) : Json(nullptr);
   out["text"] = json_sentence(story.text);
+  out["effect"] = json_sentence_or_null(story.effect);
   return out;
 }
 

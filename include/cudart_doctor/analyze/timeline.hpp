@@ -28,6 +28,14 @@ Timeline make_timeline(const Report& report);
 /// ("vllm/.../mhc.py"), else the last folder and the name.
 std::string short_python_file(const Snapshot& snapshot, const std::string& file);
 
+/// A frame's place, printable: "tilelang/__init__.py:131 in _load()"; without a function at module
+/// level.
+std::string python_place(const Snapshot& snapshot, const PythonFrame& frame);
+
+/// Who asked for what was loaded, printable: "needed by libtilelang.so", "dlopened at
+/// torch/__init__.py:300", "preloaded". At most `places` Python files of an import chain.
+std::string arrival_phrase(const Snapshot& snapshot, const LoadEvent& event, std::size_t places);
+
 /// "0.4 ms", "420 ms", "1.8 s", "212 s"
 std::string duration_text(std::int64_t nanoseconds);
 

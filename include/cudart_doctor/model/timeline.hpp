@@ -31,7 +31,8 @@ struct Story {
   std::string object;                    ///< Its path, as bytes.
   std::optional<std::size_t> candidate;  ///< Index into Report::candidates.
   std::optional<std::size_t> event;  ///< Its load, index into Recording::events; nothing: unseen.
-  std::string text;                  ///< Sentences; foreign text in them is escaped.
+  std::string text;                  ///< How it came in; foreign text is escaped here and below.
+  std::string effect;                ///< What follows from it; "" where nothing is to be said.
 };
 
 /// Judged processes of which the same was concluded.
