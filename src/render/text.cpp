@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "render/describe.hpp"
 #include "render/names.hpp"
 #include "render/phrases.hpp"
@@ -18,19 +19,32 @@ constexpr std::size_t kScreen = 40;  // Lines that a report should not exceed, u
 // report: each part has a line or two in it.
 constexpr std::array<Room, 8> kRooms{{
     {},
-    {.evidence = 2, .further = 4, .installed = 2, .companions = 2, .unknown_rules = 2},
+    {.evidence = 2,
+     .further = 4,
+     .installed = 2,
+     .companions = 2,
+     .unknown_rules = 2,
+     .processes = 3,
+     .events = 4,
+     .story_lines = 7},
     {.evidence = 1,
      .further = 3,
      .installed = 1,
      .companions = 2,
      .unknown_rules = 1,
-     .reason_lines = 2},
+     .reason_lines = 2,
+     .processes = 2,
+     .events = 4,
+     .story_lines = 7},
     {.evidence = 1,
      .further = 2,
      .installed = 1,
      .companions = 1,
      .unknown_rules = 0,
-     .reason_lines = 2},
+     .reason_lines = 2,
+     .processes = 2,
+     .events = 3,
+     .story_lines = 6},
     {.evidence = 1,
      .further = 2,
      .installed = 0,
@@ -40,7 +54,10 @@ constexpr std::array<Room, 8> kRooms{{
      .sentence_lines = 4,
      .detail_lines = 3,
      .probe_rows = 4,
-     .unseen = 2},
+     .unseen = 2,
+     .processes = 2,
+     .events = 3,
+     .story_lines = 6},
     {.evidence = 1,
      .further = 2,
      .installed = 0,
@@ -54,7 +71,10 @@ constexpr std::array<Room, 8> kRooms{{
      .answers = 6,
      .probe_rows = 4,
      .peers = 2,
-     .unseen = 2},
+     .unseen = 2,
+     .processes = 1,
+     .events = 2,
+     .story_lines = 6},
     {.evidence = 1,
      .further = 1,
      .installed = 0,
@@ -72,7 +92,10 @@ constexpr std::array<Room, 8> kRooms{{
      .answers = 3,
      .probe_rows = 2,
      .peers = 1,
-     .unseen = 1},
+     .unseen = 1,
+     .processes = 1,
+     .events = 0,
+     .story_lines = 5},
     {.evidence = 0,
      .further = 0,
      .installed = 0,
@@ -90,7 +113,10 @@ constexpr std::array<Room, 8> kRooms{{
      .answers = 1,
      .probe_rows = 0,
      .peers = 0,
-     .unseen = 0},
+     .unseen = 0,
+     .processes = 0,
+     .events = 0,
+     .story_lines = 1},
 }};
 
 }  // namespace
@@ -244,6 +270,10 @@ namespace {
 /// Whether the steps of rules, which somebody asked for, are in it.
 enum class Steps : bool { out, in };
 
+std::string exit_label(const Report& report) {
+  return "EXIT " + std::to_string(report.verdict.exit_code);
+}
+
 std::string written(const Report& report, const TextOptions& options, const Room& room,
                     Steps steps) {
   TextWriter writer(options, room);
@@ -251,11 +281,19 @@ std::string written(const Report& report, const TextOptions& options, const Room
   if (leads_with_finding(report)) write_main_finding(writer, report.findings.front());
   write_list(writer, "ALLOW", report.allowances.ended, room.ended);
   write_list(writer, "LOADED", report.snapshot.self_notes, room.loads);
+  write_story(writer, report);
+  if (nobody_judged(report.snapshot)) {
+    write_loads(writer, report);
+    write_unseen(writer, report);
+    writer.labelled(exit_label(report), exit_reason(report));
+    return writer.take();
+  }
   writer.blank();
   write_further_findings(writer, report);
   write_allowed_findings(writer, report);
   write_runtimes(writer, report);
   write_companions(writer, report);
+  write_loads(writer, report);
   write_answers(writer, report);
   if (steps == Steps::in) write_selections(writer, report);
   write_probe(writer, report);
@@ -263,7 +301,7 @@ std::string written(const Report& report, const TextOptions& options, const Room
   write_unseen(writer, report);
   write_read(writer, report);
   write_more(writer, report);
-  writer.labelled("EXIT " + std::to_string(report.verdict.exit_code), exit_reason(report));
+  writer.labelled(exit_label(report), exit_reason(report));
   return writer.take();
 }
 

@@ -17,6 +17,7 @@ enum class Area : std::uint8_t {
   findings,
   runtimes,
   order,  ///< In which order of addresses the runtimes lie.
+  loads,  ///< Which libraries of CUDA a command loaded, and who asked for them.
   selections,
   consumers,
   driver,
