@@ -55,13 +55,13 @@ bool defines_any(const LoadedObject& object, const Names& names) {
                      [&](const SymbolName& name) { return object.find(name) != 0; });
 }
 
+}  // namespace
+
 bool is_c_library(std::string_view path) {
   const auto name = file_name(path);
   return std::any_of(std::begin(kCLibrary), std::end(kCLibrary),
                      [&](std::string_view start) { return name.starts_with(start); });
 }
-
-}  // namespace
 
 Interest interest_in(const LoadedObject& object, std::string_view path) {
   if (is_family_name(path) || defines_any(object, kDefinitions) ||

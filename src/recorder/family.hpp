@@ -17,4 +17,7 @@ enum class Interest : std::uint8_t {
 /// `path` as the loader has it; "" for the program.
 Interest interest_in(const LoadedObject& object, std::string_view path);
 
+/// The C library's objects and the loader, which hand on what others ask for.
+bool is_c_library(std::string_view path);
+
 }  // namespace cudart_doctor::recorder

@@ -5,14 +5,13 @@
 
 #include <cstddef>
 
+#include "family.hpp"
 #include "system_calls.hpp"
 
 namespace cudart_doctor::recorder {
 namespace {
 
-/// The loader and dlopen need a few KiB; sanitizers' and preloaded wrappers' frames some more.
-constexpr std::size_t kMaxStack = std::size_t{64} * 1024;
-constexpr std::size_t kPiece = 4096;
+constexpr std::size_t kPage = 4096;
 constexpr std::size_t kMaxSegments = 64;
 
 /// Reads own memory through the kernel: what is not mapped is an error then, not a fault.
@@ -120,21 +119,45 @@ bool follows_call(std::uintptr_t place) {
 
 }  // namespace
 
-std::uint64_t find_native_caller(const link_map& requester) {
-  const Code code(requester);
-  std::uintptr_t words[kPiece / sizeof(std::uintptr_t)];
+void OwnStack::read() {
+  size_ = 0;
   auto from = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  for (std::size_t done = 0; done < kMaxStack;) {
-    // Up to the next page: the one behind it may be the end of the stack.
-    const std::size_t size = kPiece - from % kPiece;
-    if (!read_own(from, words, size)) return 0;
-    for (std::size_t i = 0; i < size / sizeof words[0]; ++i) {
-      if (code.holds(words[i]) && follows_call(words[i])) return words[i] - requester.l_addr;
-    }
-    from += size;
-    done += size;
+  while (size_ < kWords) {
+    // Up to the next page: the one behind it may be no stack.
+    std::size_t count = (kPage - from % kPage) / sizeof words_[0];
+    if (count > kWords - size_) count = kWords - size_;
+    if (!read_own(from, words_ + size_, count * sizeof words_[0])) return;
+    size_ += count;
+    from += count * sizeof words_[0];
   }
-  return 0;
+}
+
+/// `limit` where there is none before it.
+std::size_t OwnStack::index_in(const link_map& object, std::size_t limit) const {
+  const Code code(object);
+  for (std::size_t i = 0; i < limit; ++i) {
+    if (code.holds(words_[i]) && follows_call(words_[i])) return i;
+  }
+  return limit;
+}
+
+NativeCaller OwnStack::find(const link_map& object) const {
+  const std::size_t index = index_in(object, size_);
+  if (index == size_) return {};
+  return {.object = &object, .offset = words_[index] - object.l_addr};
+}
+
+NativeCaller OwnStack::find_outside_libc(const link_map* first) const {
+  std::size_t limit = size_;
+  NativeCaller found;
+  for (const link_map* object = first; object != nullptr; object = object->l_next) {
+    if (object->l_name != nullptr && is_c_library(object->l_name)) continue;
+    const std::size_t index = index_in(*object, limit);
+    if (index == limit) continue;
+    limit = index;
+    found = {.object = object, .offset = words_[index] - object->l_addr};
+  }
+  return found;
 }
 
 }  // namespace cudart_doctor::recorder

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 
-#include "native_caller.hpp"
 #include "system_calls.hpp"
 
 namespace cudart_doctor::recorder {
@@ -31,6 +30,7 @@ bool needs(const link_map& object, std::string_view name) {
       [&](std::string_view needed) { return is_asked_for(needed, name); });
 }
 
+template <typename Record>
 void add_file(Record& record, const char* path) {
   struct stat file{};
   const long result = call({.number = __NR_newfstatat,
@@ -42,7 +42,7 @@ void add_file(Record& record, const char* path) {
   const std::uint64_t major = file.st_dev >> 8U & 0xFFFU;
   const std::uint64_t minor = (file.st_dev & 0xFFU) | (file.st_dev >> 12U & 0xFFF00U);
   record.add_pair("dev", major, minor);
-  record.add("ino", static_cast<std::int64_t>(file.st_ino));
+  record.add("ino", Digits(file.st_ino).view());
 }
 
 bool is_mapped(const void* place) {
@@ -106,6 +106,7 @@ void Recorder::arrive(link_map* map, Lmid_t space, std::uintptr_t* cookie) {
                   .order = objects_++};
   requester_ = nullptr;
   request_size_ = 0;
+  if (space == LM_ID_BASE) python_.arrive(*map);
   Arrival* const kept = batch_.add(arrival);
   const Interest interest = interest_in(LoadedObject(*map), path_of(*map));
   if (interest == Interest::none) return;
@@ -133,16 +134,16 @@ void Recorder::record_load(Arrival& arrival) {
   const auto mark = static_cast<std::uintptr_t>(arrival.space + 1) << kMarkShift;
   *arrival.cookie = (*arrival.cookie & kAddressMask) | mark;
   const link_map& map = *arrival.map;
-  record_.begin("load");
-  record_.add("pid", pid_);
-  record_.add("tid", thread_id());
-  record_.add("t", monotonic());
-  record_.add("order", std::int64_t{arrival.order});
-  record_.add("ns", std::int64_t{arrival.space});
+  begin("load");
+  record_.add_number("tid", thread_id());
+  record_.add_number("t", monotonic());
+  record_.add_number("order", arrival.order);
+  record_.add_number("ns", arrival.space);
   record_.add_hex("base", map.l_addr);
   add_file(record_, &map == program_ ? "/proc/self/exe" : map.l_name);
   record_.add("path", path_of(map));
   add_cause(arrival);
+  if (started_) record_.add_all(python_.fields());
   send();
 }
 
@@ -152,7 +153,7 @@ void Recorder::add_cause(const Arrival& arrival) {
     return;
   }
   if (arrival.requester == nullptr) {
-    record_.add("cause", "unknown");
+    add_unasked();
     return;
   }
   const link_map& requester = *arrival.requester;
@@ -166,10 +167,28 @@ void Recorder::add_cause(const Arrival& arrival) {
   record_.add("name", arrival.name);
   record_.add("by", path_of(requester));
   if (!is_opened) return;
-  if (const std::uint64_t offset = find_native_caller(requester)) {
-    record_.add("callerobj", path_of(requester));
-    record_.add_hex("calleroff", offset);
+  stack_.read();
+  add_caller(stack_.find(requester));
+}
+
+/// dlmopen into another namespace asks in nobody's name. Before the program's start it is the
+/// loader itself.
+void Recorder::add_unasked() {
+  if (!started_) {
+    record_.add("cause", "unknown");
+    return;
   }
+  record_.add("cause", "opened");
+  stack_.read();
+  const NativeCaller caller = stack_.find_outside_libc(program_);
+  if (caller.object != nullptr) record_.add("by", path_of(*caller.object));
+  add_caller(caller);
+}
+
+void Recorder::add_caller(const NativeCaller& caller) {
+  if (caller.object == nullptr) return;
+  record_.add("callerobj", path_of(*caller.object));
+  record_.add_hex("calleroff", caller.offset);
 }
 
 void Recorder::depart(const std::uintptr_t* cookie) {
@@ -177,6 +196,7 @@ void Recorder::depart(const std::uintptr_t* cookie) {
   const link_map* const map = object_of(cookie);
   // It was of a batch that failed: its address may be another object's soon.
   if (Arrival* const arrival = batch_.find(map)) *arrival = {};
+  python_.depart(map);
   const std::uintptr_t mark = *cookie >> kMarkShift;
   if (mark == 0) return;
   const bool is_kept = departures_.add({.base = map->l_addr,
@@ -191,11 +211,10 @@ void Recorder::depart(const std::uintptr_t* cookie) {
 void Recorder::record_departures() {
   for (const Departure& departure : departures_) {
     if (is_mapped(departure.inside)) continue;
-    record_.begin("unload");
-    record_.add("pid", pid_);
-    record_.add("tid", thread_id());
-    record_.add("t", monotonic());
-    record_.add("ns", std::int64_t{departure.space});
+    begin("unload");
+    record_.add_number("tid", thread_id());
+    record_.add_number("t", monotonic());
+    record_.add_number("ns", departure.space);
     record_.add_hex("base", departure.base);
     record_.add("path", departure.path);
     send();
@@ -210,6 +229,7 @@ void Recorder::settle() {
   connection_.close();
   batch_.clear();
   interest_ = Interest::none;
+  python_.settle();
   started_ = true;
 }
 
@@ -217,34 +237,38 @@ void Recorder::wait_for_launcher() {
   asked_ = true;
   held_ = false;
   if (connection_.given_up()) return;
-  record_.begin("sync");
-  record_.add("pid", pid_);
-  if (connection_.send(record_.bytes())) held_ = connection_.wait() == Answer::hold;
+  begin("sync");
+  if (connection_.send(record_.view())) held_ = connection_.wait() == Answer::hold;
+}
+
+/// All kinds have the process's number behind their name.
+void Recorder::begin(std::string_view kind) {
+  record_.cut(0);
+  record_.add("kind", kind);
+  record_.add_number("pid", pid_);
 }
 
 void Recorder::introduce() {
   if (introduced_) return;
   introduced_ = true;
   notice_fork();
-  record_.begin("start");
-  record_.add("pid", pid_);
-  record_.add("ppid", parent_id());
-  record_.add("tid", thread_id());
-  record_.add("t", monotonic());
+  begin("start");
+  record_.add_number("ppid", parent_id());
+  record_.add_number("tid", thread_id());
+  record_.add_number("t", monotonic());
   send();
 }
 
 /// Behind the first record that arrives again: how many did not.
 void Recorder::send() {
-  if (!connection_.send(record_.bytes())) {
+  if (!connection_.send(record_.view())) {
     ++lost_;
     return;
   }
   if (lost_ == 0) return;
-  record_.begin("lost");
-  record_.add("pid", pid_);
-  record_.add("count", lost_);
-  if (connection_.send(record_.bytes())) lost_ = 0;
+  begin("lost");
+  record_.add_number("count", lost_);
+  if (connection_.send(record_.view())) lost_ = 0;
 }
 
 }  // namespace cudart_doctor::recorder

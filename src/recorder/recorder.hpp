@@ -9,8 +9,11 @@
 
 #include "batch.hpp"
 #include "connection.hpp"
+#include "cudart_doctor/formats/recorder_limits.hpp"
 #include "family.hpp"
-#include "record.hpp"
+#include "fields.hpp"
+#include "native_caller.hpp"
+#include "python_stack.hpp"
 
 namespace cudart_doctor::recorder {
 
@@ -31,8 +34,11 @@ class Recorder {
   void record_with_requesters(Arrival& arrival);
   void record_load(Arrival& arrival);
   void add_cause(const Arrival& arrival);
+  void add_unasked();
+  void add_caller(const NativeCaller& caller);
   void record_departures();
   void wait_for_launcher();
+  void begin(std::string_view kind);
   void send();
   [[nodiscard]] std::string_view path_of(const link_map& map) const;
 
@@ -52,7 +58,9 @@ class Recorder {
   Batch batch_;
   Interest interest_ = Interest::none;  ///< The greatest of the batch.
   Departures departures_;
-  Record record_;
+  Fields<kMaxRecord> record_;
+  PythonStack python_;
+  OwnStack stack_;
   Connection connection_;
 };
 

@@ -8,7 +8,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -37,10 +36,13 @@ class Receiver {
   Receiver(RecorderFiles files, const std::string& file, std::string answer)
       : files_(std::move(files)),
         channel_(files_->listener()),
-        file_(file),
+        file_(std::fopen(file.c_str(), "we")),  // Not for the command.
         answer_(std::move(answer)) {
-    file_ << "{\"library\": \"" << files_->library() << "\"}" << std::endl;
+    write("{\"library\": \"" + files_->library() + "\"}");
   }
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+  ~Receiver() { std::fclose(file_); }
 
   [[nodiscard]] const std::string& library() const { return files_->library(); }
 
@@ -68,17 +70,22 @@ class Receiver {
  private:
   void note(const RecorderPacket& packet) {
     const auto record = parse_record(packet.bytes);
-    file_ << "{\"pid\": " << packet.pid << ", \"connection\": " << packet.connection
-          << ", \"parsed\": " << (record ? "true" : "false") << ", \"bytes\": \""
-          << hex(packet.bytes) << "\"}" << std::endl;
+    write("{\"pid\": " + std::to_string(packet.pid) + ", \"connection\": " +
+          std::to_string(packet.connection) + ", \"parsed\": " + (record ? "true" : "false") +
+          ", \"bytes\": \"" + hex(packet.bytes) + "\"}");
     if (!record || record->kind != WireKind::sync) return;
     if (answer_ == "proceed") channel_->answer(packet.connection, kProceed);
     if (answer_ == "hold") channel_->answer(packet.connection, kHold);
   }
 
+  void write(const std::string& line) {
+    std::fputs((line + "\n").c_str(), file_);
+    std::fflush(file_);
+  }
+
   std::optional<RecorderFiles> files_;
   std::optional<RecorderChannel> channel_;
-  std::ofstream file_;
+  std::FILE* file_;
   std::string answer_;
 };
 
