@@ -288,9 +288,9 @@ void add_running(CLI::App& app, Options& options) {
 
 /// Reports, and what of them is not to be compared.
 void add_diff(CLI::App& diff, Options& options) {
-  constexpr int kMostReports = 64;
+  constexpr int kMostReports = 4096;
   diff.add_option("reports", options.compared,
-                  "2 to 64 JSON reports or snapshots' folders; - is stdin")
+                  "2 to 4096 JSON reports or snapshots' folders; - is stdin")
       ->required()
       ->expected(2, kMostReports)
       ->type_name("A B...");

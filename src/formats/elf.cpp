@@ -175,6 +175,10 @@ Result<std::vector<SlotPlace>> ElfReader::read_slots() {
   return elf::read_slots(state_->image, state_->dynamic, state_->undefined);
 }
 
+std::optional<std::string> ElfReader::function_at(std::uint64_t vaddr) {
+  return elf::function_at(state_->image, state_->dynamic, vaddr);
+}
+
 const std::vector<ProgramHeader>& ElfReader::program_headers() const {
   return state_->image.segments();
 }

@@ -90,6 +90,7 @@ struct Symbol {
   std::uint8_t info = 0;
   std::uint16_t section = 0;
   std::uint64_t value = 0;
+  std::uint64_t size = 0;
 
   [[nodiscard]] unsigned type() const { return info & 0x0FU; }
   [[nodiscard]] unsigned binding() const { return info >> 4U; }
@@ -99,7 +100,7 @@ struct Symbol {
 
 inline Symbol load_symbol(std::span<const std::byte> raw) {
   return {load<std::uint32_t>(raw, 0), load<std::uint8_t>(raw, 4), load<std::uint16_t>(raw, 6),
-          load<std::uint64_t>(raw, 8)};
+          load<std::uint64_t>(raw, 8), load<std::uint64_t>(raw, 16)};
 }
 
 }  // namespace cudart_doctor::elf

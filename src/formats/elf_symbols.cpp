@@ -168,5 +168,18 @@ std::vector<UndefinedName> walk_symbols(ImageBytes& image, const Dynamic& dynami
   return undefined;
 }
 
+std::optional<std::string> function_at(ImageBytes& image, const Dynamic& dynamic,
+                                       std::uint64_t vaddr) {
+  std::vector<std::string> damage;  // What cannot be read holds no function.
+  const Tables tables = read_tables(image, dynamic, damage);
+  for (std::uint64_t i = 1; i < tables.count(); ++i) {
+    const Symbol symbol = tables.symbol(i);
+    if (!symbol.is_defined() || !symbol.is_function()) continue;
+    if (vaddr < symbol.value || vaddr - symbol.value >= symbol.size) continue;
+    if (const auto name = tables.name(symbol.name)) return std::string(*name);
+  }
+  return std::nullopt;
+}
+
 }  // namespace elf
 }  // namespace cudart_doctor

@@ -1,6 +1,7 @@
 // The full walk over the dynamic symbols.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,5 +22,10 @@ struct UndefinedName {
 /// of the runtime, in the order of the symbol table.
 std::vector<UndefinedName> walk_symbols(ImageBytes& image, const Dynamic& dynamic,
                                         const VersionTables& versions, ElfFacts& facts);
+
+/// The exported function whose code holds `vaddr`: of several names for it the first in the symbol
+/// table. Nothing for code of functions that are not exported.
+std::optional<std::string> function_at(ImageBytes& image, const Dynamic& dynamic,
+                                       std::uint64_t vaddr);
 
 }  // namespace cudart_doctor::elf

@@ -35,11 +35,16 @@ std::string verdict_phrase(const ReportDigest& before, const ReportDigest& after
   return std::string(word) + worst_of(after) + " instead of " + worst_of(before);
 }
 
+/// "A, B, C": all of them where they are few, else the first ones and how many more there are.
 std::string labels_of(const std::vector<std::size_t>& members) {
+  constexpr std::size_t kAll = 8;
+  constexpr std::size_t kFirst = 4;
+  const std::size_t shown = members.size() > kAll ? kFirst : members.size();
   std::string out;
-  for (const std::size_t member : members) {
-    out.append(out.empty() ? "" : ", ").append(digest_label(member));
+  for (std::size_t i = 0; i < shown; ++i) {
+    out.append(out.empty() ? "" : ", ").append(digest_label(members[i]));
   }
+  if (shown < members.size()) out += " and " + std::to_string(members.size() - shown) + " more";
   return out;
 }
 

@@ -382,11 +382,16 @@ class Several(Diff):
         self.assertIn("\nB differs from A, C, E: ", self.text)
         self.assertIn("\nD differs from A, C, E: ", self.text)
 
-    def test_sixty_four_reports_are_the_most(self):
+    def test_of_a_fleet_only_the_first_names_are_listed(self):
         odd = self.rank(1, lambda r: r["findings"].pop())
-        self.diff(*[self.rank(0)] * 40, *[odd] * 24)
+        answer = self.diff(*[self.rank(0)] * 140, *[odd] * 60)
+        self.assertEqual([len(each["reports"]) for each in answer["groups"]], [140, 60])
         self.assertLessEqual(self.text.count("\n"), 45)
-        self.assertEqual(doctor("diff", *[self.good] * 65).code, 2)
+        self.assertTrue(self.text.startswith("140 of 200 agree; EK, EL, EM, EN and 56 more differ"),
+                        self.text)
+
+    def test_more_than_4096_reports_are_refused(self):
+        self.assertEqual(doctor("diff", *[self.good] * 4097).code, 2)
 
     def test_all_alike_is_one_line(self):
         self.assertTrue(self.diff(*[self.rank(n) for n in range(4)])["equal"])

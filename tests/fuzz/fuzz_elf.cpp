@@ -14,6 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!reader) continue;
     ElfFacts facts = reader->read_facts();
     reader->walk_symbols(facts);
+    (void)reader->function_at(4096);
     (void)reader->read_slots();
     (void)scan_contents(source, reader->program_headers(), facts.machine,
                         reader->code_and_constants());

@@ -72,6 +72,10 @@ class ElfReader {
   /// limit (more than 4,194,304 relocations or 4,096 slots), unsupported (another machine).
   Result<std::vector<SlotPlace>> read_slots();
 
+  /// The exported function whose code holds `vaddr`; nothing for code of functions that are not
+  /// exported.
+  std::optional<std::string> function_at(std::uint64_t vaddr);
+
   [[nodiscard]] const std::vector<ProgramHeader>& program_headers() const;
 
   /// Where code and constant data lie, by the section headers that read_facts() looked at; empty
