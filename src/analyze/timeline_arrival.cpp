@@ -96,7 +96,7 @@ std::string opened_text(const Snapshot& snapshot, const LoadEvent& event, std::s
     out += " by " + shown(caller);
   }
   if (event.caller && !event.caller->symbol.empty()) {
-    out += " in " + escape_foreign(event.caller->symbol) + "()";
+    out += " in " + escape_foreign(event.caller->symbol);
   }
   if (!event.python_note.empty() && places > 1) out += " (Python: " + event.python_note + ")";
   return out;
@@ -107,7 +107,7 @@ std::string opened_text(const Snapshot& snapshot, const LoadEvent& event, std::s
 std::string python_place(const Snapshot& snapshot, const PythonFrame& frame) {
   std::string out = python_line(snapshot, frame);
   if (frame.function != kModuleLevel && !frame.function.empty()) {
-    out += " in " + escape_foreign(frame.function) + "()";
+    out += " in " + escape_foreign(frame.function);
   }
   return out;
 }

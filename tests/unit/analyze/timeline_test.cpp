@@ -130,7 +130,7 @@ TEST_CASE("a look-alike that a consumer takes is the story, with who needed and 
   CHECK(story.event == 1u);
   CHECK(story.text ==
         "libcudart_stub.so was mapped 1.8 s after the start, before anybody needed a runtime: "
-        "brought by libtilelang.so (DT_NEEDED), dlopened at tilelang/__init__.py:131 in _load(), "
+        "brought by libtilelang.so (DT_NEEDED), dlopened at tilelang/__init__.py:131 in _load, "
         "imported by vllm/.../mhc.py:12 <- srv/registry.py:88, called by srv/main.py:3.");
   CHECK(story.effect.find("FlashInfer 0.6.14") != std::string::npos);
 }
@@ -196,7 +196,7 @@ TEST_CASE("who asked decides the words") {
       {LoadCause::needed, "/usr/bin/python3", nullptr,
        ": brought by the program itself (DT_NEEDED)."},
       {LoadCause::opened, "/usr/bin/python3", nullptr, ": dlopened by the program python3."},
-      {LoadCause::opened, "/x/libhook.so", "/x/libhook.so", ": dlopened by libhook.so in init()."},
+      {LoadCause::opened, "/x/libhook.so", "/x/libhook.so", ": dlopened by libhook.so in init."},
   };
   for (const Row& row : rows) {
     LoadEvent event = load(kShim, 3);
