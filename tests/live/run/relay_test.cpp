@@ -20,6 +20,7 @@
 
 #include "cudart_doctor/sys/child_process.hpp"
 #include "cudart_doctor/sys/signal_relay.hpp"
+#include "cudart_doctor/sys/tracer.hpp"
 #include "started.hpp"
 #include "support/catch.hpp"
 
@@ -40,20 +41,28 @@ Pipes make_pipes() {
           std::move(out->second)};
 }
 
+enum class Tracing : std::uint8_t { none, followed };
+
 /// The launcher: starts `words`, relays until it has ended; exits as it did.
-[[noreturn]] void launch(const std::vector<std::string>& words) {
+[[noreturn]] void launch(const std::vector<std::string>& words, Tracing tracing = Tracing::none) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const StartState state = current_state();
   auto relay = SignalRelay::start();
-  auto started = start_command({.command = words, .state = state});
+  auto started =
+      start_command({.command = words, .traced = tracing == Tracing::followed, .state = state});
   if (!relay || !started) ::_exit(100);
+  Tracer tracer;
+  if (started->traced) tracer.adopt(started->pid);
   while (true) {
     pollfd watched = {relay->descriptor(), POLLIN, 0};
     ::poll(&watched, 1, -1);
     relay->relay(*started);
-    int status = 0;
-    if (::waitpid(started->pid, &status, WNOHANG) != started->pid) continue;
-    ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+    for (const TraceEvent& event : tracer.poll()) {
+      tracer.release(event.pid);
+      if (event.kind != TraceEventKind::ended || event.pid != started->pid) continue;
+      const int status = event.status;
+      ::_exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+    }
   }
 }
 
@@ -202,7 +211,7 @@ namespace {
 /// A launcher in the foreground of a pseudo terminal, below a leader of the session that does what
 /// a shell does: waits, and tells stops and ends on `told`.
 struct OnTerminal {
-  explicit OnTerminal(const std::vector<std::string>& words) {
+  explicit OnTerminal(const std::vector<std::string>& words, Tracing tracing) {
     auto pipe = make_pipe();
     REQUIRE(pipe);
     int master = -1;
@@ -214,7 +223,7 @@ struct OnTerminal {
         ::signal(SIGTTOU, SIG_IGN);
         ::tcsetpgrp(0, ::getpgrp());
         ::signal(SIGTTOU, SIG_DFL);
-        launch(words);
+        launch(words, tracing);
       }
       tell(pipe->second.get(), "launcher", child);
       int status = 0;
@@ -261,7 +270,7 @@ struct OnTerminal {
 }  // namespace
 
 TEST_CASE("Ctrl-C reaches the command exactly once") {
-  const OnTerminal on(live::victim({"signals"}));
+  const OnTerminal on(live::victim({"signals"}), GENERATE(Tracing::none, Tracing::followed));
   REQUIRE(on.until("ready"));
   on.type(3);
   settle(on.launcher);
@@ -272,7 +281,7 @@ TEST_CASE("Ctrl-C reaches the command exactly once") {
 }
 
 TEST_CASE("a change of the window's size reaches the command exactly once") {
-  const OnTerminal on(live::victim({"signals"}));
+  const OnTerminal on(live::victim({"signals"}), GENERATE(Tracing::none, Tracing::followed));
   REQUIRE(on.until("ready"));
   const winsize size = {.ws_row = 33, .ws_col = 44, .ws_xpixel = 0, .ws_ypixel = 0};
   REQUIRE(::ioctl(on.terminal.get(), TIOCSWINSZ, &size) == 0);
@@ -283,7 +292,7 @@ TEST_CASE("a change of the window's size reaches the command exactly once") {
 }
 
 TEST_CASE("Ctrl-Z stops launcher and command, and both go on together") {
-  const OnTerminal on(live::victim({"signals"}));
+  const OnTerminal on(live::victim({"signals"}), GENERATE(Tracing::none, Tracing::followed));
   REQUIRE(on.until("ready"));
   on.type(26);
   CHECK(read_line(on.told.get()) == "stopped 20");

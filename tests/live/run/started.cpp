@@ -15,11 +15,19 @@ namespace live {
 
 using namespace cudart_doctor;
 
+namespace {
+
+/// Before any test blocks a signal.
+const StartState kAtStart = current_state();
+
+}  // namespace
+
 Started::Started(CommandOptions options) {
   auto in = make_pipe();
   auto out = make_pipe();
   if (!in || !out) throw std::runtime_error("pipe");
   options.out = out->second.get();
+  if (!options.state) options.state = kAtStart;
   // A command has no descriptor option for stdin: it gets that of the caller.
   const UniqueFd own(::fcntl(0, F_DUPFD_CLOEXEC, 10));
   ::dup2(in->first.get(), 0);
@@ -32,9 +40,17 @@ Started::Started(CommandOptions options) {
 }
 
 Started::~Started() {
-  if (command_.pid == 0) return;
-  ::kill(command_.pid, SIGKILL);
-  while (::waitpid(command_.pid, nullptr, __WALL) < 0 && errno == EINTR) {
+  const pid_t pid = command_.pid;
+  if (pid == 0) return;
+  ::kill(pid, SIGKILL);
+  // A test that failed may have left it in a stop that was seen already, or leave it in the next.
+  ::ptrace(PTRACE_DETACH, pid, 0L, 0L);
+  int status = 0;
+  while (true) {
+    const pid_t seen = ::waitpid(pid, &status, __WALL);
+    if (seen < 0 && errno == EINTR) continue;
+    if (seen != pid || !WIFSTOPPED(status)) return;
+    ::ptrace(PTRACE_DETACH, pid, 0L, 0L);
   }
 }
 
