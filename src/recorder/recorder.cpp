@@ -167,7 +167,7 @@ void Recorder::add_cause(const Arrival& arrival) {
   record_.add("name", arrival.name);
   record_.add("by", path_of(requester));
   if (!is_opened) return;
-  stack_.read();
+  stack_.read(program_);
   add_caller(stack_.find(requester));
 }
 
@@ -179,8 +179,8 @@ void Recorder::add_unasked() {
     return;
   }
   record_.add("cause", "opened");
-  stack_.read();
-  const NativeCaller caller = stack_.find_outside_libc(program_);
+  stack_.read(program_);
+  const NativeCaller caller = stack_.find_in_any();
   if (caller.object != nullptr) record_.add("by", path_of(*caller.object));
   add_caller(caller);
 }

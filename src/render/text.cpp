@@ -17,7 +17,7 @@ constexpr std::size_t kScreen = 40;  // Lines that a report should not exceed, u
 
 // From everything that is worth a line to what an answer cannot do without. The last one fits any
 // report: each part has a line or two in it.
-constexpr std::array<Room, 8> kRooms{{
+constexpr std::array<Room, 10> kRooms{{
     {},
     {.evidence = 2,
      .further = 4,
@@ -74,7 +74,7 @@ constexpr std::array<Room, 8> kRooms{{
      .unseen = 2,
      .processes = 1,
      .events = 2,
-     .story_lines = 5},
+     .story_lines = 6},
     {.evidence = 1,
      .further = 1,
      .installed = 0,
@@ -94,8 +94,50 @@ constexpr std::array<Room, 8> kRooms{{
      .peers = 1,
      .unseen = 1,
      .processes = 1,
-     .events = 2,
-     .story_lines = 3},
+     .events = 0,
+     .story_lines = 5},
+    {.evidence = 0,
+     .further = 0,
+     .installed = 0,
+     .companions = 1,
+     .unknown_rules = 0,
+     .reason_lines = 1,
+     .sentence_lines = 2,
+     .fixes = 2,
+     .no_help = 1,
+     .ended = 1,
+     .loads = 1,
+     .allowed = 1,
+     .mapped = 4,
+     .detail_lines = 0,
+     .answers = 3,
+     .probe_rows = 1,
+     .peers = 1,
+     .unseen = 1,
+     .processes = 1,
+     .events = 0,
+     .story_lines = 5},
+    {.evidence = 0,
+     .further = 0,
+     .installed = 0,
+     .companions = 1,
+     .unknown_rules = 0,
+     .reason_lines = 1,
+     .sentence_lines = 2,
+     .fixes = 1,
+     .no_help = 0,
+     .ended = 1,
+     .loads = 0,
+     .allowed = 0,
+     .mapped = 3,
+     .detail_lines = 0,
+     .answers = 2,
+     .probe_rows = 0,
+     .peers = 0,
+     .unseen = 1,
+     .processes = 1,
+     .events = 0,
+     .story_lines = 5},
     {.evidence = 0,
      .further = 0,
      .installed = 0,
@@ -270,7 +312,9 @@ namespace {
 /// Whether the steps of rules, which somebody asked for, are in it.
 enum class Steps : bool { out, in };
 
+/// A command that was recorded ends with its own code.
 std::string exit_label(const Report& report) {
+  if (report.snapshot.recording.is_known()) return "VERDICT";
   return "EXIT " + std::to_string(report.verdict.exit_code);
 }
 

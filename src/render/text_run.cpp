@@ -33,7 +33,9 @@ void write_event(TextWriter& writer, const Report& report, const LoadEvent& even
                    escape_foreign(event.path), "");
   if (event.kind == LoadKind::unload) return;
   std::vector<std::string> facts = {std::string(name_of(event.cause))};
-  if (!event.requested.empty()) facts.push_back("as " + escape_foreign(event.requested));
+  if (!event.requested.empty() && event.requested != event.path) {
+    facts.push_back("as " + escape_foreign(event.requested));
+  }
   if (!event.requester.empty()) facts.push_back("by " + escape_foreign(event.requester));
   facts.push_back("at " + hex(event.base));
   facts.push_back("behind " + count_of(event.order, "object"));

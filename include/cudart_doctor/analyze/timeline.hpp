@@ -28,7 +28,7 @@ Timeline make_timeline(const Report& report);
 /// ("vllm/.../mhc.py"), else the last folder and the name.
 std::string short_python_file(const Snapshot& snapshot, const std::string& file);
 
-/// A frame's place, printable: "tilelang/__init__.py:131 in _load()"; without a function at module
+/// A frame's place, printable: "tilelang/__init__.py:131 in _load"; without a function at module
 /// level.
 std::string python_place(const Snapshot& snapshot, const PythonFrame& frame);
 

@@ -50,6 +50,7 @@ struct Trait {
 struct UnreadArea {
   Area area = Area::verdict;
   std::string reason;
+  bool is_gap = true;  ///< Somebody tried; else nobody asked, and there is nothing to be told.
 };
 
 /// A report, reduced to what counts, and what is needed to say whose it is.

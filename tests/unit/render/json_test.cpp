@@ -320,6 +320,11 @@ TEST_CASE("text and JSON agree on the exit code") {
   for (const auto& [name, report] : all_reports()) {
     INFO(name);
     const std::string exit = "\nEXIT " + json_of(report)["verdict"]["exit_code"].dump() + "   ";
+    // A recorded command ends with its own code, unless --judge-exit asks for this one.
+    if (report.snapshot.recording.is_known()) {
+      CHECK(render_text(report, {}).find("\nVERDICT") != std::string::npos);
+      continue;
+    }
     CHECK(render_text(report, {}).find(exit) != std::string::npos);
   }
 }
