@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -20,18 +21,22 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{1} << 30U;
 
 /// The launcher's socket in a job would keep processes waiting for an answer that nobody gives.
-void close_all_but(int kept) {
-  const auto close_between = [](unsigned first, unsigned last) {
-    if (first <= last) ::syscall(SYS_close_range, first, last, 0U);
+void close_all_but(int one, int other) {
+  const auto close_between = [](int first, unsigned last) {
+    if (unsigned(first) <= last) ::syscall(SYS_close_range, unsigned(first), last, 0U);
   };
-  const auto number = static_cast<unsigned>(kept);
-  close_between(STDERR_FILENO + 1, number - 1);
-  close_between(number + 1, UINT_MAX);
+  const auto [low, high] = std::minmax(one, other);
+  int next = STDERR_FILENO + 1;
+  for (const int kept : {low, high}) {
+    if (kept < next) continue;
+    close_between(next, unsigned(kept) - 1);
+    next = kept + 1;
+  }
+  close_between(next, UINT_MAX);
 }
 
 [[noreturn]] void work_in_child(int pipe, const std::function<std::string()>& work) {
   constexpr int kFailed = 70;
-  close_all_but(pipe);
   try {
     ::_exit(write_all(pipe, work()) ? 0 : kFailed);
   } catch (const std::exception&) {
@@ -41,7 +46,8 @@ void close_all_but(int kept) {
 
 }  // namespace
 
-Result<ForkedJob> ForkedJob::start(const std::function<std::string()>& work, SteadyTime end) {
+Result<ForkedJob> ForkedJob::start(const std::function<std::string()>& work, SteadyTime end,
+                                   int kept) {
   auto pipe = make_pipe();
   if (!pipe) return tl::unexpected(pipe.error());
   const pid_t parent = ::getpid();
@@ -49,6 +55,7 @@ Result<ForkedJob> ForkedJob::start(const std::function<std::string()>& work, Ste
   if (child < 0) return tl::unexpected(system_error(errno, "fork", Need::file_access));
   if (child == 0) {
     if (!die_with_parent(parent)) ::_exit(1);
+    close_all_but(pipe->second.get(), kept);
     work_in_child(pipe->second.get(), work);
   }
   ::fcntl(pipe->first.get(), F_SETFL, O_NONBLOCK);

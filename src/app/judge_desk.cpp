@@ -1,5 +1,7 @@
 #include "judge_desk.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -31,8 +33,12 @@ bool JudgeDesk::has(ImageId image) const {
 }
 
 std::optional<JudgeAnswer> JudgeDesk::begin(JudgeOrder order) {
-  auto job = ForkedJob::start([this, pid = order.pid] { return look_(pid); },
-                              std::chrono::steady_clock::now() + timeout_ + kGrace);
+  // Yama lets only ancestors of a process read its memory: the launcher is one, its jobs are not.
+  const std::string path = "/proc/" + std::to_string(order.pid) + "/mem";
+  const UniqueFd memory(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto work = [&] { return look_(order.pid, memory.get()); };
+  auto job =
+      ForkedJob::start(work, std::chrono::steady_clock::now() + timeout_ + kGrace, memory.get());
   if (!job) return JudgeAnswer{std::move(order), failure(job.error().message)};
   children_.insert(job->pid());
   running_.push_back({std::move(order), std::move(*job)});

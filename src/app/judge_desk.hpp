@@ -31,7 +31,9 @@ struct JudgeAnswer {
 class JudgeDesk {
  public:
   /// `look` runs in a child and gives write_judgement's bytes; it ends by itself after `timeout`.
-  JudgeDesk(std::function<std::string(pid_t)> look, std::chrono::milliseconds timeout)
+  /// `memory` is the process's, or -1 where that may not be read.
+  JudgeDesk(std::function<std::string(pid_t pid, int memory)> look,
+            std::chrono::milliseconds timeout)
       : look_(std::move(look)), timeout_(timeout) {}
 
   void order(JudgeOrder order) { waiting_.push_back(std::move(order)); }
@@ -57,7 +59,7 @@ class JudgeDesk {
   };
   std::optional<JudgeAnswer> begin(JudgeOrder order);
 
-  std::function<std::string(pid_t)> look_;
+  std::function<std::string(pid_t, int)> look_;
   std::chrono::milliseconds timeout_;
   std::deque<JudgeOrder> waiting_;
   std::vector<Running> running_;

@@ -28,22 +28,16 @@ constexpr seconds kKillPatience{5};
 /// does not answer has not.
 constexpr seconds kReportGrace{5};
 
-/// One look at `pid`, in a child of the launcher's.
-std::string look(const Options& options, const World& world, const JudgeOptions& how,
-                 const Recording& known) {
-  Options one = options;
-  one.command = Command::inspect;
-  one.pid = known.judged_pid;
-  const auto end = steady_clock::now() + options.timeout;
-  const WorkResult result =
-      supervised({one, world, end, &how, &known}, [](Report report, const JudgeOptions& judging) {
-        // Never freed: the worker ends behind this.
-        Report& kept = *std::make_unique<Report>(std::move(report)).release();
-        judge(kept, judging);
-        WorkResult out;
-        out.output = write_judgement(judgement_of(std::move(kept)));
-        return out;
-      });
+/// One look at a process, in a child of the launcher's.
+std::string look(const Inspection& inspection) {
+  const WorkResult result = supervised(inspection, [](Report report, const JudgeOptions& judging) {
+    // Never freed: the worker ends behind this.
+    Report& kept = *std::make_unique<Report>(std::move(report)).release();
+    judge(kept, judging);
+    WorkResult out;
+    out.output = write_judgement(judgement_of(std::move(kept)));
+    return out;
+  });
   if (result.message.empty()) return result.output;
   Judgement failure;
   failure.failure = result.message;
@@ -60,11 +54,15 @@ Launcher::Launcher(const Options& options, const World& world, const JudgeOption
       tools_(tools),
       request_(options.launch),
       desk_(
-          [this](pid_t pid) {
+          [this](pid_t pid, int memory) {
+            Options one = options_;
+            one.command = Command::inspect;
+            one.pid = pid;
             // What is judged is the process without the recorder.
             Recording known = book_.head();
             known.judged_pid = pid;
-            return look(options_, world_, how_, known);
+            const auto end = steady_clock::now() + options_.timeout;
+            return look({one, world_, end, &how_, &known, memory});
           },
           options.timeout),
       ready_(options.launch.ready, steady_clock::now()) {

@@ -14,10 +14,11 @@ namespace cudart_doctor {
 
 class ForkedJob {
  public:
-  /// Runs `work` in a child that has no descriptor of the caller's but stdin, stdout and stderr,
-  /// keeps the caller's blocked signals blocked (Ctrl-C is for the command), and dies with the
-  /// caller. The caller waits for it with its other children. Errors: io.
-  static Result<ForkedJob> start(const std::function<std::string()>& work, SteadyTime end);
+  /// Runs `work` in a child that has no descriptor of the caller's but stdin, stdout, stderr and
+  /// `kept` (-1: none), keeps the caller's blocked signals blocked (Ctrl-C is for the command), and
+  /// dies with the caller. The caller waits for it with its other children. Errors: io.
+  static Result<ForkedJob> start(const std::function<std::string()>& work, SteadyTime end,
+                                 int kept = -1);
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   /// To poll for reading.
