@@ -162,10 +162,16 @@ ArrivalChain arrival_of(const Report& report, const Recording& recording, std::s
                            : "needed by " + shown(needer));
     return chain.bringers.size() < kMostBringers;
   };
+  // What was needed carries the stack of whoever opened what needs it.
+  const std::vector<PythonFrame>* frames = nullptr;
   for (;;) {
     if (!at) {
       const auto needer = needer_of(snapshot, path);
-      if (!needer || !add_needer(*needer)) return chain;
+      if (!needer) {
+        if (frames != nullptr) add("dlopened at " + python_chain(snapshot, *frames, kMostPlaces));
+        return chain;
+      }
+      if (!add_needer(*needer)) return chain;
       path = *needer;
       continue;
     }
@@ -179,6 +185,7 @@ ArrivalChain arrival_of(const Report& report, const Recording& recording, std::s
         return chain;
       case LoadCause::needed: break;
     }
+    if (!now.python.empty()) frames = &now.python;
     if (!add_needer(now.requester)) return chain;
     path = now.requester;
     at = load_of(recording, *at, path);

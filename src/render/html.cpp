@@ -68,6 +68,17 @@ void write_foot(HtmlWriter& page, const Report& report) {
   page.raw("</body>\n</html>");
 }
 
+/// All that only a process that was judged has.
+void write_process_parts(HtmlWriter& page, const Report& report) {
+  page.raw("<div class=\"pair\">");
+  html_graph(page, report);
+  html_answers(page, report);
+  page.raw("</div>");
+  html_findings(page, report);
+  html_libraries(page, report);
+  html_probe(page, report);
+}
+
 }  // namespace
 
 std::string render_html(const Report& report) {
@@ -78,13 +89,7 @@ std::string render_html(const Report& report) {
   page.raw("<main class=\"in\">");
   html_answer(page, report);
   html_run(page, report);
-  page.raw("<div class=\"pair\">");
-  html_graph(page, report);
-  html_answers(page, report);
-  page.raw("</div>");
-  html_findings(page, report);
-  html_libraries(page, report);
-  html_probe(page, report);
+  if (!nobody_judged(report.snapshot)) write_process_parts(page, report);
   html_limits(page, report);
   html_target(page, report);
   page.raw("</main>");

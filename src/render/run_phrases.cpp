@@ -1,7 +1,7 @@
 #include "render/run_phrases.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <map>
 
 #include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -182,6 +182,14 @@ std::vector<std::string> run_limits(const Recording& recording) {
     const RecordedProcess& process = recording.processes[index];
     out.push_back("pid " + std::to_string(process.pid) + " " + title_of(process.command_line) +
                   ": not judged: " + printable(process.not_judged));
+  }
+  std::map<std::string, std::size_t> unrecorded;
+  for (const RecordedProcess& process : recording.processes) {
+    if (!process.recorded && !process.unrecorded.empty()) ++unrecorded[process.unrecorded];
+  }
+  for (const auto& [reason, count] : unrecorded) {
+    out.push_back(count_of(count, "process", "processes") +
+                  " not recorded, only looked at now and then: " + printable(reason));
   }
   std::uint64_t lost = 0;
   for (const RecordedProcess& process : recording.processes) lost += process.lost;

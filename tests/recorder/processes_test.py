@@ -113,6 +113,29 @@ class Processes(RecorderCase):
         self.assertEqual(recording.load(toy)["cause"], "opened")
         self.assertIn(str(toy), log.read_text().splitlines())
 
+    def test_a_preloaded_allocator_with_much_thread_local_storage_still_fits(self):
+        # As jemalloc has it: found by a fixed distance, so that it must be in the first block.
+        big = self.compile("bigtls.so", """
+            static __thread char block[3000] __attribute__((tls_model("initial-exec")));
+            char* place(void) { return block; }""")
+        toy = self.toy()
+        self.do("threads", 4, toy, env={"LD_PRELOAD": str(big)})
+
+    def test_threads_with_the_smallest_stacks_still_start(self):
+        program = self.folder / "small"
+        subprocess.run(["gcc", "-x", "c", "-", "-o", program, "-pthread"], check=True, input=b"""
+            #include <limits.h>
+            #include <pthread.h>
+            static void* work(void* argument) { return argument; }
+            int main(void) {
+              pthread_attr_t attributes;
+              pthread_t thread;
+              pthread_attr_init(&attributes);
+              if (pthread_attr_setstacksize(&attributes, 16384) != 0) return 2;
+              return pthread_create(&thread, &attributes, work, 0) || pthread_join(thread, 0);
+            }""")
+        self.record(program)
+
     def test_a_program_that_runs_with_other_rights_is_left_alone(self):
         need_root(self)
         # Not below /tmp where that ignores the bit.

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "cudart_doctor/formats/recorder_environment.hpp"
 #include "cudart_doctor/formats/recorder_wire.hpp"
 #include "cudart_doctor/sys/recorder_channel.hpp"
 #include "cudart_doctor/sys/recorder_files.hpp"
@@ -19,6 +20,11 @@
 using namespace cudart_doctor;
 
 namespace {
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
 
 std::string hex(std::string_view bytes) {
   std::string out;
@@ -99,11 +105,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   Receiver receiver(std::move(*files), argv[1], argv[2]);
-  const char* const own = std::getenv("LD_AUDIT");
-  const std::string audit = (own == nullptr ? "" : std::string(own) + ":") + receiver.library();
+  const std::string audit = recorder_audit(variable("LD_AUDIT"), receiver.library());
+  const std::string tunables = recorder_tunables(variable("GLIBC_TUNABLES"));
   const pid_t child = ::fork();
   if (child == 0) {
     ::setenv("LD_AUDIT", audit.c_str(), 1);
+    ::setenv("GLIBC_TUNABLES", tunables.c_str(), 1);
     ::execvp(argv[4], argv + 4);
     ::_exit(127);
   }

@@ -179,8 +179,28 @@ TEST_CASE("what came behind a genuine runtime is told so") {
 }
 
 TEST_CASE("the link map completes a chain that no event has") {
-  const Report report = report_of(stub_world(), recording_with({needed(kShim, kBringer, 1800)}));
-  CHECK(story_of(report).ends_with(": brought by libtilelang.so (DT_NEEDED)."));
+  struct Row {
+    std::vector<PythonFrame> python;
+    const char* words;
+  };
+  for (const Row& row : {Row{{}, ": brought by liba.so (DT_NEEDED), needed by libtilelang.so."},
+                         Row{{{"/srv/app/x.py", 7, "<module>", "x"}},
+                             ": brought by liba.so (DT_NEEDED), needed by libtilelang.so, dlopened "
+                             "at app/x.py:7."}}) {
+    World world = stub_world();
+    world.library("/t/liba.so", needing("liba.so", "libcudart_stub.so"));
+    world.with([](Snapshot& snapshot) {
+      for (LoadedObject& object : snapshot.objects) {
+        if (object.path() == kBringer) object.elf.get()->needed = {"liba.so"};
+      }
+    });
+    LoadEvent event = needed(kShim, "/t/liba.so", 1800);
+    event.python = row.python;
+    const Report report =
+        report_of(world, recording_with({event}), {kPlain, kBringer, "/t/liba.so", kShim, kReal12});
+    INFO(story_of(report));
+    CHECK(story_of(report).ends_with(row.words));
+  }
 }
 
 TEST_CASE("who asked decides the words") {
