@@ -40,27 +40,25 @@ std::string_view file_name(std::string_view path) {
 
 bool holds(std::string_view name, std::string_view part) {
   const auto same = [](char a, char b) { return lower(a) == b; };
-  return std::search(name.begin(), name.end(), part.begin(), part.end(), same) != name.end();
+  return !std::ranges::search(name, part, same).empty();
 }
 
 bool is_family_name(std::string_view path) {
   const auto name = file_name(path);
-  return std::any_of(std::begin(kNameParts), std::end(kNameParts),
-                     [&](std::string_view part) { return holds(name, part); });
+  return std::ranges::any_of(kNameParts, [&](std::string_view part) { return holds(name, part); });
 }
 
 template <typename Names>
 bool defines_any(const LoadedObject& object, const Names& names) {
-  return std::any_of(std::begin(names), std::end(names),
-                     [&](const SymbolName& name) { return object.find(name) != 0; });
+  return std::ranges::any_of(names, [&](const SymbolName& name) { return object.find(name) != 0; });
 }
 
 }  // namespace
 
 bool is_c_library(std::string_view path) {
   const auto name = file_name(path);
-  return std::any_of(std::begin(kCLibrary), std::end(kCLibrary),
-                     [&](std::string_view start) { return name.starts_with(start); });
+  return std::ranges::any_of(kCLibrary,
+                             [&](std::string_view start) { return name.starts_with(start); });
 }
 
 Interest interest_in(const LoadedObject& object, std::string_view path) {
