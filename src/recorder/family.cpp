@@ -6,7 +6,7 @@
 namespace cudart_doctor::recorder {
 namespace {
 
-/// Parts of file names, in lower case. "libcu" alone would be libcurl and libcups too, "libnv"
+/// Words of file names, in lower case. "libcu" alone would be libcurl and libcups too, "libnv"
 /// libnvme.
 constexpr std::string_view kNameParts[] = {
     "cuda",     "cudnn",    "nccl",    "nvidia-", "nvrtc",   "nvjitlink", "nvtoolsext",
@@ -38,9 +38,19 @@ std::string_view file_name(std::string_view path) {
   return path;
 }
 
+bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
+
+/// Whether a word of `name` begins with `part`: libicudata is no library of CUDA's.
 bool holds(std::string_view name, std::string_view part) {
-  const auto same = [](char a, char b) { return lower(a) == b; };
-  return !std::ranges::search(name, part, same).empty();
+  constexpr std::string_view kPrefix = "lib";
+  for (std::size_t at = 0; part.size() <= name.size() - at; ++at) {
+    const bool begins_word =
+        at == 0 || !is_letter(name[at - 1]) || (at == kPrefix.size() && name.starts_with(kPrefix));
+    const std::string_view here(name.begin() + at, part.size());
+    const auto same = [](char a, char b) { return lower(a) == b; };
+    if (begins_word && std::ranges::equal(here, part, same)) return true;
+  }
+  return false;
 }
 
 bool is_family_name(std::string_view path) {

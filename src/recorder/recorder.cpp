@@ -68,7 +68,7 @@ void Recorder::notice_fork() {
   pid_ = now;
   if (!is_fork) return;
   // Of the parent, whose other threads may have been in the middle of a batch.
-  connection_.forget();
+  connection_.close();
   batch_.clear();
   departures_.clear();
   interest_ = Interest::none;
