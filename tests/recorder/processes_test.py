@@ -181,6 +181,11 @@ class Processes(RecorderCase):
                             timeout=20)
         self.assertEqual(len(recording.records), 1)
 
+    def test_a_launcher_that_ends_while_it_is_waited_for(self):
+        toy = self.toy()
+        recording = self.do("open", toy, "close", "open", toy, answer="leave-at-sync", timeout=20)
+        self.assertEqual([each["kind"] for each in recording.records], ["start", "load", "sync"])
+
     def test_a_launcher_that_has_ended_leaves_no_word_on_stderr(self):
         # The library of a program that runs is mapped; that its file is gone does not matter.
         toy = self.toy()
