@@ -27,6 +27,8 @@ constexpr seconds kKillPatience{5};
 /// The worker that makes the report has a deadline of its own; writing it to a file system that
 /// does not answer has not.
 constexpr seconds kReportGrace{5};
+/// Snapshots of processes that may be judged again are kept; of more, who still lives is asked.
+constexpr std::size_t kMostJudgements = 32;
 
 /// One look at a process, in a child of the launcher's.
 std::string look(const Inspection& inspection) {
@@ -203,8 +205,13 @@ void Launcher::settle(JudgeAnswer answer) {
 void Launcher::forget_lighter_ones() {
   // A process that has ended is judged no more: of those only the gravest can become the report.
   const Judgement* const best = gravest();
+  const bool many = judgements_.size() > kMostJudgements;
   std::erase_if(judgements_, [&](const auto& each) {
-    return &each.second != best && book_.process(each.first).end != ProcessEnd::unknown;
+    const RecordedProcess& process = book_.process(each.first);
+    const bool ended = process.end != ProcessEnd::unknown;
+    // Nobody tells of the end of a grandchild that is not traced.
+    const bool gone = ended || (many && look_at(tools_.proc, process.pid).start_ticks == 0);
+    return &each.second != best && gone;
   });
 }
 
