@@ -91,10 +91,10 @@ int Launcher::watch(StartedCommand started, Recordable recordable, LaunchBook bo
     } while (phase_ != before);
     if (phase_ != Phase::over) wait();
   }
-  // What the command wrote last; what others behind it still write is not waited for.
-  if (tools_.output) tools_.output->pump();
   // Each program that they start would have its loader complain on stderr.
   if (tools_.recorder && !own_processes().empty()) tools_.recorder->keep_library();
+  // What others behind the command still write is not waited for.
+  if (tools_.output) tools_.output->finish();
   return launch_exit_code(end_, request_);
 }
 
@@ -129,7 +129,12 @@ void Launcher::wait() {
 }
 
 void Launcher::tend() {
-  tools_.relay.relay(command_);
+  const RelayedSignals signals = tools_.relay.relay(command_);
+  if (signals.window_changed && tools_.output && tools_.output->copy_window_size() &&
+      command_.pid != 0) {
+    // It may have looked before its terminal had the new size.
+    ::kill(command_.pid, SIGWINCH);
+  }
   // What a process said before it ended was sent before: events first, then what was sent, then
   // what the events mean.
   const auto events = tracer_.poll();
