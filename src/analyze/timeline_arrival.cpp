@@ -24,9 +24,13 @@ struct Place {
   const PythonFrame* outer = nullptr;
 };
 
+/// Frames that tell who wanted it; all of them where that leaves none.
 std::vector<Place> places_of(const std::vector<PythonFrame>& frames) {
+  const bool any = std::ranges::any_of(
+      frames, [](const PythonFrame& frame) { return !loads_for_callers(frame.module); });
   std::vector<Place> places;
   for (const PythonFrame& frame : frames) {
+    if (any && loads_for_callers(frame.module)) continue;
     if (!places.empty() && places.back().inner->file == frame.file) {
       places.back().outer = &frame;
     } else {

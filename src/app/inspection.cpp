@@ -86,6 +86,7 @@ WorkResult replayed(const Options& options, const JudgeOptions& how, const Finis
 struct Attempt {
   const JudgeOptions* how;            ///< nullptr: the files are still to be read.
   const Recording* recording;         ///< Of `run`, or nullptr.
+  int memory;                         ///< As CaptureOptions::memory.
   Clock::time_point end;              ///< Of the whole inspection.
   const std::set<std::string>& skip;  ///< Files that did not answer before.
   Progress& progress;
@@ -115,6 +116,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
   auto target = target_of(options, world);
   if (!target) return failed(options, target.error());
   target->skip_paths = attempt.skip;
+  target->memory = attempt.memory;
   target->progress = [&progress](std::string_view stage, std::string_view path) {
     progress.set(stage, path);
   };
@@ -175,7 +177,7 @@ milliseconds left_until(Clock::time_point end) {
 }
 
 WorkResult supervised(const Inspection& inspection, const Finish& finish) {
-  const auto& [options, world, end, how, recording] = inspection;
+  const auto& [options, world, end, how, recording, memory] = inspection;
   std::set<std::string> skip;
   while (true) {
     const SuperviseOptions limits{.deadline = left_until(end),
@@ -183,7 +185,7 @@ WorkResult supervised(const Inspection& inspection, const Finish& finish) {
     Supervisor supervisor;
     auto result = supervisor.run(limits, [&](Progress& progress) {
       try {
-        return work(options, world, {how, recording, end, skip, progress, finish});
+        return work(options, world, {how, recording, memory, end, skip, progress, finish});
       } catch (const std::exception& error) {
         return failed(
             options,

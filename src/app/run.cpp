@@ -11,6 +11,7 @@
 #include "cudart_doctor/app/exit_code.hpp"
 #include "cudart_doctor/app/explain.hpp"
 #include "cudart_doctor/app/inspection.hpp"
+#include "cudart_doctor/app/launch.hpp"
 #include "cudart_doctor/app/outcome.hpp"
 #include "cudart_doctor/app/policies.hpp"
 #include "cudart_doctor/app/redact.hpp"
@@ -135,6 +136,7 @@ WorkResult result_of(const Options& options, const World& world) {
     case Command::policies: return listed(options, world);
     case Command::explain: return explain(options, world);
     case Command::diff: return diff(options, world);
+    case Command::run:
     case Command::snapshot:
     case Command::inspect: break;
   }
@@ -152,6 +154,7 @@ World without_names(World world) {
 }
 
 int run_in(const Options& options, const World& world) {
+  if (options.command == Command::run) return launch(options, world);
   return deliver(options, world, result_of(options, world));
 }
 

@@ -73,7 +73,8 @@ struct SideLook {
 /// Link map and environment: what lies in the target's memory.
 SideLook read_memory_facts(const CaptureContext& context) {
   context.progress("read link map", context.process.path());
-  ProcessMemory memory(context.process, context.callable_pid(context.options.pid));
+  ProcessMemory memory(context.process, context.callable_pid(context.options.pid),
+                       context.options.memory);
   CachedSource cache(memory, kMemoryBlock);
   SideLook look;
   look.link = read_link_map(cache, read_auxv(context.process));
@@ -200,7 +201,8 @@ Result<void> read_live_facts(const CaptureContext& context, const ProcDirectory&
   const std::int32_t version = look.link ? look.link->version : 0;
   take_side_look(std::move(look), snapshot);
   const PythonSigns signs = find_python_signs(snapshot.objects);
-  ProcessMemory memory(context.process, context.callable_pid(context.options.pid));
+  ProcessMemory memory(context.process, context.callable_pid(context.options.pid),
+                       context.options.memory);
   Result<void> python;
   const SlotPlaces places = read_objects(context, memory, snapshot, [&] {
     disk.know_objects();

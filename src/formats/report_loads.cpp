@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/model/recording.hpp"
 #include "report_traits.hpp"
 
 namespace cudart_doctor {
@@ -72,9 +73,9 @@ std::vector<std::string> python_places(ReportReader& reader, const Json& event) 
   std::string file_before;
   for (const Json& frame : reader.array(event, "python")) {
     const std::string file = reader.text(frame, "file");
-    if (file == file_before) continue;
-    file_before = file;
     const auto module = reader.text_or_null(frame, "module");
+    if (file == file_before || loads_for_callers(module.value_or(""))) continue;
+    file_before = file;
     out.push_back(module.value_or(std::string(base_name(file))) + ":" +
                   std::to_string(reader.count(frame, "line")));
   }

@@ -25,6 +25,8 @@ struct Inspection {
   const JudgeOptions* how = nullptr;
   /// What `run` knows of the process by now; nullptr: it was not started by `run`.
   const Recording* recording = nullptr;
+  /// As CaptureOptions::memory.
+  int memory = -1;
 };
 
 /// Supervises workers until one finishes, or `end`. A file that does not answer is left out the

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cudart_doctor/base/fact.hpp"
@@ -32,6 +33,11 @@ struct PythonFrame {
   std::string function;
   std::string module;  ///< __name__ of its globals; "" where it has none.
 };
+
+/// Whether code of this module only loads or imports what its callers name: ctypes, importlib.
+inline bool loads_for_callers(std::string_view module) {
+  return module == "ctypes" || module == "importlib" || module.starts_with("importlib.");
+}
 
 /// A place in native code.
 struct NativeCaller {

@@ -135,6 +135,22 @@ TEST_CASE("a look-alike that a consumer takes is the story, with who needed and 
   CHECK(story.effect.find("FlashInfer 0.6.14") != std::string::npos);
 }
 
+TEST_CASE("ctypes and importlib only do what their callers ask, and are not told") {
+  const PythonFrame ctypes{"/usr/lib/python3.12/ctypes/__init__.py", 379, "__init__", "ctypes"};
+  const PythonFrame import{"/usr/lib/python3.12/importlib/__init__.py", 90, "import_module",
+                           "importlib"};
+  LoadEvent event = load(kShim, 3);
+  event.python = {ctypes,
+                  {"/srv/app/a.py", 1, "<module>", "a"},
+                  import,
+                  {"/srv/app/b.py", 2, "<module>", "__main__"}};
+  CHECK(story_of(report_of(stub_world(), recording_with({event})))
+            .ends_with(": dlopened at app/a.py:1, imported by app/b.py:2."));
+  event.python = {ctypes};
+  CHECK(story_of(report_of(stub_world(), recording_with({event})))
+            .ends_with(": dlopened at ctypes/__init__.py:379 in __init__."));
+}
+
 TEST_CASE("before anybody needed a runtime is said only where all that was loaded tells") {
   struct Row {
     const char* why;
