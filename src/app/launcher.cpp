@@ -27,6 +27,8 @@ constexpr seconds kKillPatience{5};
 /// The worker that makes the report has a deadline of its own; writing it to a file system that
 /// does not answer has not.
 constexpr seconds kReportGrace{5};
+/// Snapshots of processes that may be judged again are kept; of more, who still lives is asked.
+constexpr std::size_t kMostJudgements = 32;
 
 /// One look at a process, in a child of the launcher's.
 std::string look(const Inspection& inspection) {
@@ -89,10 +91,10 @@ int Launcher::watch(StartedCommand started, Recordable recordable, LaunchBook bo
     } while (phase_ != before);
     if (phase_ != Phase::over) wait();
   }
-  // What the command wrote last; what others behind it still write is not waited for.
-  if (tools_.output) tools_.output->pump();
   // Each program that they start would have its loader complain on stderr.
   if (tools_.recorder && !own_processes().empty()) tools_.recorder->keep_library();
+  // What others behind the command still write is not waited for.
+  if (tools_.output) tools_.output->finish();
   return launch_exit_code(end_, request_);
 }
 
@@ -127,7 +129,12 @@ void Launcher::wait() {
 }
 
 void Launcher::tend() {
-  tools_.relay.relay(command_);
+  const RelayedSignals signals = tools_.relay.relay(command_);
+  if (signals.window_changed && tools_.output && tools_.output->copy_window_size() &&
+      command_.pid != 0) {
+    // It may have looked before its terminal had the new size.
+    ::kill(command_.pid, SIGWINCH);
+  }
   // What a process said before it ended was sent before: events first, then what was sent, then
   // what the events mean.
   const auto events = tracer_.poll();
@@ -203,8 +210,13 @@ void Launcher::settle(JudgeAnswer answer) {
 void Launcher::forget_lighter_ones() {
   // A process that has ended is judged no more: of those only the gravest can become the report.
   const Judgement* const best = gravest();
+  const bool many = judgements_.size() > kMostJudgements;
   std::erase_if(judgements_, [&](const auto& each) {
-    return &each.second != best && book_.process(each.first).end != ProcessEnd::unknown;
+    const RecordedProcess& process = book_.process(each.first);
+    const bool ended = process.end != ProcessEnd::unknown;
+    // Nobody tells of the end of a grandchild that is not traced.
+    const bool gone = ended || (many && look_at(tools_.proc, process.pid).start_ticks == 0);
+    return &each.second != best && gone;
   });
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -206,6 +207,26 @@ static int make_children(char** words) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 94;
 }
 
+/// Tells the size of the terminal that stdout is, at the start and once it is another.
+static int watch_window(void) {
+  struct winsize first;
+  struct winsize now;
+  sigset_t set;
+  int number;
+  if (ioctl(1, TIOCGWINSZ, &first) != 0 || isatty(2) != 1) return 92;
+  sigemptyset(&set);
+  sigaddset(&set, SIGWINCH);
+  sigprocmask(SIG_BLOCK, &set, NULL);
+  printf("%d %d\n", first.ws_row, first.ws_col);
+  fflush(stdout);
+  do {
+    sigwait(&set, &number);
+    if (ioctl(1, TIOCGWINSZ, &now) != 0) return 92;
+  } while (now.ws_col == first.ws_col);
+  printf("%d %d\n", now.ws_row, now.ws_col);
+  return 9;
+}
+
 int main(int argc, char** argv) {
   const char* verb = argc > 1 ? argv[1] : "";
   if (strcmp(verb, "state") == 0) return tell_state();
@@ -215,5 +236,6 @@ int main(int argc, char** argv) {
   if (strcmp(verb, "threads") == 0) return many_threads();
   if (strcmp(verb, "orphan") == 0) return leave_orphan();
   if (strcmp(verb, "children") == 0) return make_children(argv + 2);
+  if (strcmp(verb, "window") == 0) return watch_window();
   return 93;
 }
