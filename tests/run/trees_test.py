@@ -136,8 +136,9 @@ class Trees(RunCase):
         pieces = ["if os.fork() == 0: wait_for(lambda: os.getppid() != first); "
                   f"{'; '.join(self.both_in_one())}; os._exit(0)"]
         told = self.told_folder / "it.json"
-        ended = self.watch(*self.python("first = os.getpid()", *pieces,
-                                        "sys.exit(6)"))
+        # Its recorder stays for what was left behind: in the test's own folder.
+        ended = self.watch(*self.python("first = os.getpid()", *pieces, "sys.exit(6)"),
+                           env=self.environment(TMPDIR=str(self.folder)))
         self.assertEqual(ended.code, 6, ended.err)
         # The command's end is not held up by what it left behind.
         self.wait_until(told.exists)
