@@ -39,7 +39,7 @@ class Story(RunCase):
         story = ended.run["story"]["text"]
         self.assert_tells_chain(tree, story)
         self.assertIn("libtilelang.so", story)
-        self.assertIn("FlashInfer 0.6.17", story)
+        self.assertIn("FlashInfer 0.6.17", ended.run["story"]["effect"])
         self.assertEqual(mapped(told, tree.stub.name), {str(tree.stub)})
 
     def test_the_recorded_loads_are_what_python_and_the_files_say(self):
