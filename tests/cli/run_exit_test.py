@@ -1,12 +1,12 @@
 """`run`: the exit code is the command's, unless the gate or --judge-exit say otherwise."""
 import os
 import signal
+import signal
 
 import support
-from support import PYTHON, doctor, findings
+from support import doctor, findings
 from run_support import LOADS, RunCase, python, run
 
-ENDS = "import os, signal, sys; "
 
 
 class Codes(RunCase):

@@ -1,19 +1,14 @@
 """`run` among signals, full disks, other users and odd programs: nothing is lost, nothing left."""
 import os
 import pathlib
-import re
 import shutil
 import signal
 import subprocess
-import time
-import unittest
 
 import support
-from support import (DOCTOR, NOBODY, PYTHON, clean_environment, doctor, need_program, need_root)
-from run_support import LOADS, RunCase, WAITS, python, run
-
-
-SLEEPS = WAITS.replace("sys.stdin.read()", "import time; time.sleep(1000)")
+from support import (DOCTOR, NOBODY, PYTHON, clean_environment, doctor, need_program,
+                     need_root)
+from run_support import LOADS, RunCase, SLEEPS, WAITS, python, run
 
 
 class Signals(RunCase):
