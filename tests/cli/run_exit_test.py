@@ -1,7 +1,6 @@
 """`run`: the exit code is the command's, unless the gate or --judge-exit say otherwise."""
 import os
 import signal
-import signal
 
 import support
 from support import doctor, findings
