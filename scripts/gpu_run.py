@@ -85,6 +85,8 @@ class Watched:
         if not file.exists():
             raise AssertionError(f"no report; exit {self.exit}; {self.errors[-500:]}")
         self.report = json.loads(file.read_text())
+        if "error" in self.report:
+            raise AssertionError(f"exit {self.exit}; {self.report['error']['message']}")
         self.run = self.report["run"]
         bench.reports.append((f"run {' '.join(options)} -- {self.script.name}", self.exit,
                               f"{done.stdout}{self.errors[-4000:]}\n{self.render(bench)}"))

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "family.hpp"
@@ -17,7 +18,7 @@ constexpr std::size_t kMaxSegments = 64;
 /// Reads own memory through the kernel: what is not mapped is an error then, not a fault.
 bool read_own(std::uintptr_t from, void* to, std::size_t size) {
   iovec local{.iov_base = to, .iov_len = size};
-  iovec remote{.iov_base = reinterpret_cast<void*>(from), .iov_len = size};
+  iovec remote{.iov_base = pointer_to<void*>(from), .iov_len = size};
   const long got = call({.number = __NR_process_vm_readv,
                          .first = process_id(),
                          .second = address(&local),
@@ -105,11 +106,10 @@ bool follows_call(std::uintptr_t place) {
   if (code[kLongest - 5] == 0xE8) return true;
   // FF /2 in its lengths: register or [register], with SIB, with 8 and 32 bits of displacement.
   constexpr std::size_t kIndirectCalls[] = {2, 3, 4, 6, 7};
-  for (const std::size_t length : kIndirectCalls) {
+  return std::ranges::any_of(kIndirectCalls, [&](std::size_t length) {
     const std::size_t at = kLongest - length;
-    if (code[at] == 0xFF && (code[at + 1] & 0x38U) == 0x10) return true;
-  }
-  return false;
+    return code[at] == 0xFF && (code[at + 1] & 0x38U) == 0x10;
+  });
 #else
   std::uint32_t code = 0;
   if (place % sizeof code != 0 || !read_own(place - sizeof code, &code, sizeof code)) return false;
@@ -168,8 +168,7 @@ void OwnStack::read(const link_map* first) {
   auto from = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   while (size_ < kWords) {
     // Up to the next page: the one behind it may be no stack.
-    std::size_t count = (kPage - from % kPage) / sizeof words_[0];
-    if (count > kWords - size_) count = kWords - size_;
+    const std::size_t count = std::min((kPage - from % kPage) / sizeof words_[0], kWords - size_);
     if (!read_own(from, words_ + size_, count * sizeof words_[0])) return;
     size_ += count;
     from += count * sizeof words_[0];

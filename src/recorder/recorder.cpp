@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "system_calls.hpp"
@@ -57,7 +58,7 @@ bool is_mapped(const void* place) {
 }  // namespace
 
 link_map* object_of(const std::uintptr_t* cookie) {
-  return reinterpret_cast<link_map*>(*cookie & kAddressMask);
+  return pointer_to<link_map*>(*cookie & kAddressMask);
 }
 
 void Recorder::notice_fork() {
@@ -67,7 +68,7 @@ void Recorder::notice_fork() {
   pid_ = now;
   if (!is_fork) return;
   // Of the parent, whose other threads may have been in the middle of a batch.
-  connection_.forget();
+  connection_.close();
   batch_.clear();
   departures_.clear();
   interest_ = Interest::none;
@@ -110,7 +111,7 @@ void Recorder::arrive(link_map* map, Lmid_t space, std::uintptr_t* cookie) {
   Arrival* const kept = batch_.add(arrival);
   const Interest interest = interest_in(LoadedObject(*map), path_of(*map));
   if (interest == Interest::none) return;
-  if (interest > interest_) interest_ = interest;
+  interest_ = std::max(interest_, interest);
   record_with_requesters(kept == nullptr ? arrival : *kept);
 }
 

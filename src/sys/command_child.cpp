@@ -1,5 +1,3 @@
-#include "cudart_doctor/sys/command_child.hpp"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -11,9 +9,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <deque>
 
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/formats/recorder_environment.hpp"
 #include "cudart_doctor/sys/child_process.hpp"
+#include "cudart_doctor/sys/command_child.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
 #include "trace_stop.hpp"
 
@@ -26,15 +27,28 @@ constexpr int kNotExecutable = 126;
 /// All that the child needs, made before fork: it may not allocate.
 struct Plan {
   std::vector<char*> arguments;
-  std::vector<std::string> added;  ///< What `environment` points to besides the doctor's own.
+  std::deque<std::string> added;  ///< What `environment` points to besides the doctor's own.
   std::vector<char*> environment;
   StartState state;
   int out = -1;
   int err = -1;
 };
 
+/// Puts a variable into the environment: `value_with` makes its value of the caller's own ("" where
+/// it has none).
+template <typename ValueWith>
+void put_variable(Plan& plan, std::string_view name, ValueWith value_with) {
+  const std::string start = std::string(name) + "=";
+  for (char*& variable : plan.environment) {
+    const std::string_view own(variable);
+    if (!own.starts_with(start)) continue;
+    variable = plan.added.emplace_back(start + value_with(own.substr(start.size()))).data();
+    return;
+  }
+  plan.environment.push_back(plan.added.emplace_back(start + value_with("")).data());
+}
+
 Plan make_plan(const CommandOptions& options) {
-  constexpr std::string_view kVariable = "LD_AUDIT=";
   Plan plan;
   plan.state = options.state ? *options.state : current_state();
   plan.out = options.out;
@@ -43,19 +57,14 @@ Plan make_plan(const CommandOptions& options) {
     plan.arguments.push_back(const_cast<char*>(word.c_str()));
   }
   plan.arguments.push_back(nullptr);
-  plan.added.push_back(std::string(kVariable) + options.audit_library);
-  bool placed = options.audit_library.empty();
   for (char** variable = environ; *variable != nullptr; ++variable) {
     plan.environment.push_back(*variable);
-    const std::string_view own(*variable);
-    if (placed || !own.starts_with(kVariable)) continue;
-    if (own.size() > kVariable.size()) {
-      plan.added.front() = std::string(own) + ":" + options.audit_library;
-    }
-    plan.environment.back() = plan.added.front().data();
-    placed = true;
   }
-  if (!placed) plan.environment.push_back(plan.added.front().data());
+  if (!options.audit_library.empty()) {
+    put_variable(plan, "LD_AUDIT",
+                 [&](std::string_view own) { return recorder_audit(own, options.audit_library); });
+    put_variable(plan, "GLIBC_TUNABLES", recorder_tunables);
+  }
   plan.environment.push_back(nullptr);
   return plan;
 }

@@ -162,11 +162,29 @@ class Processes(RecorderCase):
             self.skipTest("another user cannot reach the program")
         self.record(PYTHON, "-I", "-c", run).load(toy)
 
+    def test_what_did_not_arrive_is_counted(self):
+        toys = [self.toy(f"libcuda_{i}.so") for i in range(4)]
+        script = ("import ctypes, os\n"
+                  "socket = os.path.join(os.path.dirname(os.environ['LD_AUDIT']), 'socket')\n"
+                  f"toys = {list(map(str, toys))!r}\n"
+                  "ctypes.CDLL(toys[0])\nos.rename(socket, socket + '.away')\n"
+                  "ctypes.CDLL(toys[1])\nctypes.CDLL(toys[2])\n"
+                  "os.rename(socket + '.away', socket)\nctypes.CDLL(toys[3])\n")
+        recording = self.record(PYTHON, "-I", "-c", script)
+        told = [(each["kind"], each.get("path", each.get("count"))) for each in recording.records]
+        self.assertEqual(told[1:], [("load", str(toys[0])), ("sync", None), ("load", str(toys[3])),
+                                    ("lost", "2")])
+
     def test_a_launcher_that_is_gone_stops_nothing(self):
         toy = self.toy()
         recording = self.do("open", toy, "loop", 1000, toy, "fork", "open", toy, answer="leave",
                             timeout=20)
         self.assertEqual(len(recording.records), 1)
+
+    def test_a_launcher_that_ends_while_it_is_waited_for(self):
+        toy = self.toy()
+        recording = self.do("open", toy, "close", "open", toy, answer="leave-at-sync", timeout=20)
+        self.assertEqual([each["kind"] for each in recording.records], ["start", "load", "sync"])
 
     def test_a_launcher_that_has_ended_leaves_no_word_on_stderr(self):
         # The library of a program that runs is mapped; that its file is gone does not matter.

@@ -1,7 +1,7 @@
 // Starts a command under the recorder and writes what it says, one line of JSON a packet:
 //   receiver FILE ANSWER -- COMMAND...
-// ANSWER: proceed, hold, never (no `sync` is answered), leave (ends the channel at the first
-// packet), deaf (packets are not even read). Its own exit code is the command's.
+// ANSWER: proceed, hold, leave (the channel ends at the first packet), leave-at-sync (at the first
+// `sync`), deaf (packets are not even read). Its own exit code is the command's.
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,7 +64,7 @@ class Receiver {
     if (::poll(entries.data(), entries.size(), milliseconds) <= 0) return false;
     for (const auto& packet : channel_->take()) {
       note(packet);
-      if (answer_ == "leave") {
+      if (answer_ == "leave" || (answer_ == "leave-at-sync" && is_sync(packet))) {
         channel_.reset();
         files_.reset();
         return false;
@@ -74,12 +74,17 @@ class Receiver {
   }
 
  private:
+  static bool is_sync(const RecorderPacket& packet) {
+    const auto record = parse_record(packet.bytes);
+    return record && record->kind == WireKind::sync;
+  }
+
   void note(const RecorderPacket& packet) {
     const auto record = parse_record(packet.bytes);
     write("{\"pid\": " + std::to_string(packet.pid) + ", \"connection\": " +
           std::to_string(packet.connection) + ", \"parsed\": " + (record ? "true" : "false") +
           ", \"bytes\": \"" + hex(packet.bytes) + "\"}");
-    if (!record || record->kind != WireKind::sync) return;
+    if (!is_sync(packet)) return;
     if (answer_ == "proceed") channel_->answer(packet.connection, kProceed);
     if (answer_ == "hold") channel_->answer(packet.connection, kHold);
   }

@@ -65,7 +65,7 @@ class Loads(RunCase):
         said = loader_words(self.told_folder)
         for path in (stub, real):
             event, = ended.events(path.name)
-            self.assertIn((str(path), event["cause"], event["requester"]), said)
+            self.assertIn((event["requested"], event["cause"], event["requester"]), said)
         self.assertEqual(ended.events(stub.name)[0]["requester"], str(user))
 
     def test_an_extension_module_that_needs_the_runtime(self):

@@ -32,10 +32,11 @@ class Watched:
                 if each["kind"] == kind and os.path.basename(each["path"]) == name]
 
     def process(self, pid):
+        """The last program that this process was."""
         found = [each for each in self.run["processes"] if each["pid"] == pid]
-        if len(found) != 1:
-            raise AssertionError(f"{len(found)} processes {pid}: {self.run['processes']}")
-        return found[0]
+        if not found:
+            raise AssertionError(f"no process {pid}: {self.run['processes']}")
+        return found[-1]
 
     @property
     def judged(self):
@@ -60,6 +61,8 @@ class RunCase(support.Case):
 
     def told(self, name):
         return json.loads((self.told_folder / f"{name}.json").read_text())
+
+    maxDiff = 3000
 
     def watch(self, *command, options=(), env=None, **more):
         """The command under `run`, with its report as JSON in a file beside it."""

@@ -25,7 +25,7 @@ class Story(RunCase):
 
     def assert_tells_chain(self, tree, text):
         """Each of the chain's places is in the text, in their order."""
-        at = [text.find(place.split("/", 1)[1]) for place in self.chain(tree)]
+        at = [text.find("/" + os.path.basename(place)) for place in self.chain(tree)]
         self.assertNotIn(-1, at, text)
         self.assertEqual(at, sorted(at), text)
 

@@ -206,7 +206,7 @@ class Trees(RunCase):
              *map(str, self.python(
                  "got = []", "signal.signal(signal.SIGTERM, lambda *_: got.append(1))",
                  *self.both_in_one(), "wait_for(lambda: got)", "time.sleep(0.2)",
-                 "print(len(got))", "signal.signal(signal.SIGTERM, signal.SIG_DFL)",
+                 "print(len(got), flush=True)", "signal.signal(signal.SIGTERM, signal.SIG_DFL)",
                  "os.kill(os.getpid(), signal.SIGTERM)", "time.sleep(20)"))],
             env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(process.kill)

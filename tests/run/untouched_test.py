@@ -12,7 +12,7 @@ from support import NOBODY, PYTHON, doctor, findings, need_program, need_root
 # What a program can know about its start, but for numbers that differ from start to start.
 SELF = """
 import json, os, resource, signal, sys
-status = dict(line.rstrip().split(":\\t", 1) for line in open("/proc/self/status") if ":\\t" in line)
+status = dict(line[:-1].split(":\\t", 1) for line in open("/proc/self/status") if ":\\t" in line)
 descriptors = {}
 for name in os.listdir("/proc/self/fd"):
     try:
