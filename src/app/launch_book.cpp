@@ -77,9 +77,8 @@ std::optional<ImageId> LaunchBook::started(const SeenProcess& seen, std::int64_t
 std::optional<ImageId> LaunchBook::executes(const SeenProcess& seen, std::int64_t now) {
   const auto image = meet(seen, now);
   if (!image) return image;
-  const RecordedProcess& process = images_[*image].process;
-  const bool same =
-      process.executable == seen.executable && process.command_line == seen.command_line;
+  // Not by its arguments: a server writes its title over them.
+  const bool same = images_[*image].process.executable == seen.executable;
   return same || seen.executable.empty() ? image : replaced(seen, now);
 }
 

@@ -179,3 +179,13 @@ TEST_CASE("a program that was left for one of the same name is another image") {
   CHECK(book.process(*first).end == ProcessEnd::replaced_by_exec);
   CHECK_FALSE(book.process(*second).recorded);
 }
+
+TEST_CASE("a process that writes a title over its arguments is no other program") {
+  LaunchBook book({}, 0);
+  const auto image = book.started(seen(7, 50, "/bin/python"), 0);
+  book.add(*image, load("/l/libcudart.so.12", 1));
+  SeenProcess titled = seen(7, 50, "/bin/python");
+  titled.command_line = {"scheduler_TP0"};
+  CHECK(book.executes(titled, 2) == image);
+  CHECK(book.process(*image).end == ProcessEnd::unknown);
+}
