@@ -99,15 +99,24 @@ std::optional<std::size_t> item_of(const Snapshot& snapshot, const LoadEvent& ev
   return on_disk;
 }
 
-std::optional<std::int64_t> unload_of(const Recording& recording, std::size_t load) {
-  const LoadEvent& event = recording.events[load];
-  for (std::size_t i = load + 1; i < recording.events.size(); ++i) {
-    const LoadEvent& later = recording.events[i];
-    if (later.pid != event.pid || later.base != event.base || later.path != event.path) continue;
-    if (later.loader_namespace != event.loader_namespace) continue;
-    return later.kind == LoadKind::unload ? std::optional(later.nanoseconds) : std::nullopt;
+/// When what each event loaded was unloaded: the next event at its place, if that is of its path.
+/// One pass, since a command may have a hundred thousand events.
+std::vector<std::optional<std::int64_t>> unloads_of(const Recording& recording) {
+  std::vector<std::optional<std::int64_t>> out(recording.events.size());
+  std::map<std::tuple<std::int64_t, std::uint32_t, std::uint64_t>, std::size_t> loaded;
+  for (std::size_t i = 0; i < recording.events.size(); ++i) {
+    const LoadEvent& event = recording.events[i];
+    const std::tuple place{event.pid, event.loader_namespace, event.base};
+    if (event.kind == LoadKind::load) {
+      loaded[place] = i;
+      continue;
+    }
+    const auto load = loaded.find(place);
+    if (load == loaded.end() || recording.events[load->second].path != event.path) continue;
+    out[load->second] = event.nanoseconds;
+    loaded.erase(load);
   }
-  return std::nullopt;
+  return out;
 }
 
 /// The judged process and those that it was forked from, itself first.
@@ -140,6 +149,7 @@ std::vector<TimelineRow> make_rows(const Report& report, const Recording& record
                                    std::optional<std::size_t> judged) {
   const Snapshot& snapshot = report.snapshot;
   const auto spans = judged ? lineage(recording, *judged) : std::vector<Span>{};
+  const auto unloads = unloads_of(recording);
   std::vector<TimelineRow> rows;
   rows.reserve(recording.events.size());
   for (std::size_t i = 0; i < recording.events.size(); ++i) {
@@ -150,7 +160,7 @@ std::vector<TimelineRow> make_rows(const Report& report, const Recording& record
     });
     row.companion =
         item_of(snapshot, event, report.companions, [](const Companion&) { return false; });
-    if (event.kind == LoadKind::load) row.unloaded = unload_of(recording, i);
+    row.unloaded = unloads[i];
     if (!spans.empty() && spans.front().holds(event)) {
       row.of_judged = true;
     } else if (std::ranges::any_of(spans, [&](const Span& span) { return span.holds(event); })) {

@@ -62,10 +62,7 @@ std::optional<ImageId> LaunchBook::meet(const SeenProcess& seen, std::int64_t no
 
 std::optional<ImageId> LaunchBook::started(const SeenProcess& seen, std::int64_t when) {
   auto image = meet(seen, when);
-  if (image && images_[*image].started) {
-    forget(seen.pid, ProcessEnd::replaced_by_exec);
-    image = add_image(seen, when);
-  }
+  if (image && images_[*image].started) image = replaced(seen, when);
   if (!image) return image;
   Image& it = images_[*image];
   it.started = true;
@@ -80,15 +77,24 @@ std::optional<ImageId> LaunchBook::started(const SeenProcess& seen, std::int64_t
 std::optional<ImageId> LaunchBook::executes(const SeenProcess& seen, std::int64_t now) {
   const auto image = meet(seen, now);
   if (!image) return image;
-  const RecordedProcess& process = images_[*image].process;
-  const bool same =
-      process.executable == seen.executable && process.command_line == seen.command_line;
+  // Not by its arguments: a server writes its title over them.
+  const bool same = images_[*image].process.executable == seen.executable;
   return same || seen.executable.empty() ? image : replaced(seen, now);
 }
 
 std::optional<ImageId> LaunchBook::replaced(const SeenProcess& seen, std::int64_t now) {
-  forget(seen.pid, ProcessEnd::replaced_by_exec);
-  return add_image(seen, now);
+  const auto image = image_of(seen.pid);
+  if (!image || images_[*image].told || images_[*image].worth) {
+    forget(seen.pid, ProcessEnd::replaced_by_exec);
+    return add_image(seen, now);
+  }
+  Image& it = images_[*image];
+  it.started = false;
+  it.process.recorded = false;
+  it.process.copy_of = 0;
+  it.process.executable = seen.executable;
+  it.process.command_line = seen.command_line;
+  return image;
 }
 
 void LaunchBook::add(ImageId image, const WireRecord& record) {
@@ -100,6 +106,7 @@ void LaunchBook::add(ImageId image, const WireRecord& record) {
   it.started = true;
   it.process.recorded = true;
   it.process.unrecorded.clear();
+  it.told = true;
   const LoadEvent& told = record.event;
   const bool family = is_cuda_name(told.path) || is_cuda_name(told.requested);
   it.worth =

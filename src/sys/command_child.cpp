@@ -181,16 +181,17 @@ std::string reason_of(int error, const std::string& file) {
 StartFailure exec_failure(int error, const std::string& name) {
   const std::string begin = "cannot start " + escape_foreign(name) + ": ";
   const auto file = find_command(name);
-  const int code = error == ENOENT ? kNotFound : kNotExecutable;
-  if (error == ENOENT && !file) {
-    const bool looked_up = name.find('/') == std::string::npos;
-    const char* const reason = looked_up ? "not found in PATH" : "no such file or folder";
-    return {{ErrorKind::not_found, begin + reason, error}, code};
+  if (!file && name.find('/') == std::string::npos) {
+    // execvp says EACCES where it could not look into one of the folders.
+    return {{ErrorKind::not_found, begin + "not found in PATH", error}, kNotFound};
+  }
+  if (!file && error == ENOENT) {
+    return {{ErrorKind::not_found, begin + "no such file or folder", error}, kNotFound};
   }
   const bool refused = error == EACCES || error == EPERM;
   return {{refused ? ErrorKind::permission : ErrorKind::io,
            begin + reason_of(error, file.value_or(name)), error},
-          code};
+          error == ENOENT ? kNotFound : kNotExecutable};
 }
 
 UniqueFd open_pidfd(pid_t pid) {

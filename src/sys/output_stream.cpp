@@ -88,6 +88,11 @@ int OutputStream::target() const { return own_way_.valid() ? own_way_.get() : ca
 
 int OutputStream::waits_for() const { return waits_for_reader() ? target() : ours_.get(); }
 
+void OutputStream::close_target() {
+  if (!own_way_.valid()) ::close(caller_);
+  own_way_.reset();
+}
+
 bool OutputStream::write_left() {
   while (!left_.empty()) {
     const ssize_t count = own_way_.valid() ? ::write(own_way_.get(), left_.data(), left_.size())

@@ -30,6 +30,8 @@ class OutputStream {
   [[nodiscard]] int target() const;
   [[nodiscard]] int source() const { return ours_.get(); }
   bool copy_window_size();
+  /// Closes the way to the reader, whose input ends when nobody else holds it.
+  void close_target();
   /// Copies no more; who still writes gets SIGPIPE, unless somebody else copies on.
   void abandon() {
     ours_.reset();

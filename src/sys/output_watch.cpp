@@ -186,7 +186,11 @@ void OutputWatch::State::copy_on() {
     wait_anew();
     pollfd watched = {waiting.get(), POLLIN, 0};
     ::poll(&watched, 1, -1);
-    for (Way& way : ways) copy(way);
+    for (Way& way : ways) {
+      if (way.stream.is_over()) continue;
+      copy(way);
+      if (way.stream.is_over()) way.stream.close_target();
+    }
   }
   ::_exit(0);
 }

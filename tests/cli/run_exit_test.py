@@ -3,10 +3,9 @@ import os
 import signal
 
 import support
-from support import PYTHON, doctor, findings
+from support import doctor, findings
 from run_support import LOADS, RunCase, python, run
 
-ENDS = "import os, signal, sys; "
 
 
 class Codes(RunCase):

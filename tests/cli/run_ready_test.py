@@ -1,13 +1,12 @@
 """`run --ready-when`: judged when ready, then kept or stopped."""
 import os
-import pathlib
 import signal
 import socket
 import subprocess
 
 import support
-from support import DOCTOR, PYTHON, clean_environment
-from run_support import LOADS, RunCase, WAITS, python, run
+from support import DOCTOR, clean_environment
+from run_support import LOADS, RunCase, SLEEPS, WAITS, python, run
 
 
 class Started:
@@ -99,7 +98,7 @@ class Then(RunCase):
     def test_stop_ends_the_command_and_tells_the_verdict(self):
         for libraries, expected in ((self.good(), 0), (self.bad(), 1)):
             started = Started(self, "--ready-when", "output:waiting", "--then", "stop",
-                              command=python(WAITS, *libraries))
+                              command=python(SLEEPS, *libraries))
             code, out, err = started.finish()
             self.assertEqual(code, expected, err)
             started.report.unlink()
@@ -107,7 +106,7 @@ class Then(RunCase):
     def test_stop_ends_what_ignores_sigterm_in_children_too(self):
         shell = 'sleep 1000 & echo $!; exec "$@"'
         started = Started(self, "--ready-when", "output:waiting", "--then", "stop",
-                          command=["sh", "-c", shell, "sh", *python(WAITS, *self.good())])
+                          command=["sh", "-c", shell, "sh", *python(SLEEPS, *self.good())])
         code, out, err = started.finish()
         self.assertEqual(code, 0, err)
         self.assertFalse(os.path.exists(f"/proc/{int(out.split()[0])}"))
@@ -126,7 +125,8 @@ class Then(RunCase):
         self.assertEqual((code, out, err), (4, b"waiting\nmore\n", b""))
 
     def test_signals_still_reach_it(self):
-        started = Started(self, "--ready-when", "output:waiting", command=python(WAITS, *self.good()))
+        started = Started(self, "--ready-when", "output:waiting",
+                          command=python(SLEEPS, *self.good()))
         started.reported()
         started.process.send_signal(signal.SIGTERM)
         self.assertEqual(started.finish()[0], 143)

@@ -14,8 +14,9 @@
 
 namespace cudart_doctor {
 
-/// Names one program in one process for the whole of a launch: a PID that executes another program,
-/// or that is used again, is another image.
+/// Names one program in one process for the whole of a launch: a PID that is used again is another
+/// image, and so is a process that executes another program after it has told of objects. One that
+/// told of none is as good as never having been the program before.
 using ImageId = std::size_t;
 
 struct BookLimits {
@@ -77,6 +78,7 @@ class LaunchBook {
     RecordedProcess process;
     std::uint64_t start_ticks = 0;
     bool started = false;  ///< A `start` record or a load told of it.
+    bool told = false;  ///< Of an object.
     bool worth = false;
   };
   std::optional<ImageId> add_image(const SeenProcess& seen, std::int64_t when);

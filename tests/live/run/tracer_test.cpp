@@ -128,6 +128,27 @@ TEST_CASE("a process is held before its end with its memory, however it ends") {
   started.forget();
 }
 
+TEST_CASE("a core file is written, or not, as without a tracer") {
+  const live::Scratch scratch;
+  char before[4096];
+  rlimit limit = {};
+  REQUIRE(::getcwd(before, sizeof before) != nullptr);
+  REQUIRE(::chdir(scratch.path("").c_str()) == 0);
+  ::getrlimit(RLIMIT_CORE, &limit);
+  const rlimit most = {limit.rlim_max, limit.rlim_max};
+  ::setrlimit(RLIMIT_CORE, &most);
+  const int plain = plain_status("segv");
+  Watch watch;
+  Started started({.command = victim({"end", "segv"})});
+  REQUIRE(started.read_line() == "ready");
+  REQUIRE(watch.tracer.seize(started.pid()).has_value());
+  started.close_input();
+  // WCOREDUMP is in it.
+  CHECK(watch.end_of(started) == plain);
+  ::setrlimit(RLIMIT_CORE, &limit);
+  REQUIRE(::chdir(before) == 0);
+}
+
 TEST_CASE("SIGKILL from outside is held too") {
   Watch watch;
   Started started({.command = victim({"end", "pause"})});

@@ -55,25 +55,31 @@ TEST_CASE("the first start of a process that was met is no second image") {
   CHECK(book.process(*met).executable == "/bin/true");
 }
 
-TEST_CASE("another start of a process replaces the program before") {
+TEST_CASE("another program is another image where the one before told of objects") {
   LaunchBook book({}, kStart);
   const auto first = book.started(seen(7, 50, "/bin/sh"), 2'000);
+  book.add(*first, load("/l/libcudart.so.12", 2'100));
   const auto second = book.started(seen(7, 50, "/bin/python"), 3'000);
   REQUIRE(first != second);
   CHECK(book.process(*first).end == ProcessEnd::replaced_by_exec);
   CHECK(book.process(*second).end == ProcessEnd::unknown);
+  CHECK(book.process(*second).executable == "/bin/python");
   CHECK(book.image_of(7) == second);
 }
 
-TEST_CASE("a program that did not tell of itself is known by its name") {
+TEST_CASE("another program takes the place of one that told of nothing") {
   LaunchBook book({}, kStart);
-  const auto first = book.started(seen(7, 50, "/bin/sh"), 2'000);
-  CHECK(book.executes(seen(7, 50, "/bin/sh"), 2'500) == first);
-  const auto second = book.executes(seen(7, 50, "/opt/static"), 3'000);
-  REQUIRE(second != first);
-  CHECK_FALSE(book.process(*second).recorded);
+  const auto image = book.started(seen(7, 50, "/bin/sh"), 2'000);
+  CHECK(book.started(seen(7, 50, "/bin/bash"), 2'500) == image);
+  CHECK(book.executes(seen(7, 50, "/bin/bash"), 2'600) == image);
+  CHECK(book.process(*image).recorded);
+  CHECK(book.executes(seen(7, 50, "/opt/static"), 3'000) == image);
+  CHECK(book.size() == 1);
+  CHECK(book.process(*image).executable == "/opt/static");
+  CHECK_FALSE(book.process(*image).recorded);
   // And the start record that comes late is its own.
-  CHECK(book.started(seen(7, 50, "/opt/static"), 3'100) == second);
+  CHECK(book.started(seen(7, 50, "/opt/static"), 3'100) == image);
+  CHECK(book.process(*image).recorded);
 }
 
 TEST_CASE("times count from the start, and never before it") {
@@ -140,6 +146,7 @@ TEST_CASE("a process is worth a look where it loaded more than a preloaded hook"
 TEST_CASE("how a process ended is kept by its newest program") {
   LaunchBook book({}, 0);
   const auto first = book.started(seen(7, 50, "/bin/a"), 0);
+  book.add(*first, load("/l/libcudart.so.12", 1));
   const auto second = book.started(seen(7, 50, "/bin/b"), 1);
   book.ended(7, 3 << 8);
   CHECK(book.process(*first).end == ProcessEnd::replaced_by_exec);
@@ -166,8 +173,19 @@ TEST_CASE("records that were lost are counted by process") {
 TEST_CASE("a program that was left for one of the same name is another image") {
   LaunchBook book({}, 0);
   const auto first = book.started(seen(7, 50, "/bin/python"), 0);
+  book.add(*first, load("/l/libcudart.so.12", 1));
   const auto second = book.replaced(seen(7, 50, "/bin/python"), 1);
   REQUIRE(first != second);
   CHECK(book.process(*first).end == ProcessEnd::replaced_by_exec);
   CHECK_FALSE(book.process(*second).recorded);
+}
+
+TEST_CASE("a process that writes a title over its arguments is no other program") {
+  LaunchBook book({}, 0);
+  const auto image = book.started(seen(7, 50, "/bin/python"), 0);
+  book.add(*image, load("/l/libcudart.so.12", 1));
+  SeenProcess titled = seen(7, 50, "/bin/python");
+  titled.command_line = {"scheduler_TP0"};
+  CHECK(book.executes(titled, 2) == image);
+  CHECK(book.process(*image).end == ProcessEnd::unknown);
 }
