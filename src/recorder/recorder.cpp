@@ -83,15 +83,13 @@ void Recorder::ask(std::string_view name, link_map* requester) {
   for (const char c : name) request_[request_size_++] = c;
 }
 
-std::string_view Recorder::path_of(const link_map& map) const {
-  if (&map == program_) return {program_path_, program_path_size_};
+std::string_view Recorder::path_of(const link_map& map) {
+  if (&map == program_) return program_path();
   return map.l_name == nullptr ? std::string_view() : std::string_view(map.l_name);
 }
 
-void Recorder::arrive(link_map* map, Lmid_t space, std::uintptr_t* cookie) {
-  notice_fork();
-  if (program_ == nullptr) {
-    program_ = map;
+std::string_view Recorder::program_path() {
+  if (program_path_size_ == 0) {
     const long size = call({.number = __NR_readlinkat,
                             .first = AT_FDCWD,
                             .second = address("/proc/self/exe"),
@@ -99,6 +97,12 @@ void Recorder::arrive(link_map* map, Lmid_t space, std::uintptr_t* cookie) {
                             .fourth = sizeof program_path_ - 1});
     program_path_size_ = size > 0 ? static_cast<std::size_t>(size) : 0;
   }
+  return {program_path_, program_path_size_};
+}
+
+void Recorder::arrive(link_map* map, Lmid_t space, std::uintptr_t* cookie) {
+  notice_fork();
+  if (program_ == nullptr) program_ = map;
   Arrival arrival{.map = map,
                   .cookie = cookie,
                   .requester = requester_,
@@ -109,7 +113,10 @@ void Recorder::arrive(link_map* map, Lmid_t space, std::uintptr_t* cookie) {
   request_size_ = 0;
   if (space == LM_ID_BASE) python_.arrive(*map);
   Arrival* const kept = batch_.add(arrival);
-  const Interest interest = interest_in(LoadedObject(*map), path_of(*map));
+  // A program is of the family by what it defines and needs; its name is read where it is told,
+  // which few of the many short-lived ones of a build have to pay for.
+  const std::string_view path = map == program_ ? std::string_view() : path_of(*map);
+  const Interest interest = interest_in(LoadedObject(*map), path);
   if (interest == Interest::none) return;
   interest_ = std::max(interest_, interest);
   record_with_requesters(kept == nullptr ? arrival : *kept);
