@@ -305,6 +305,8 @@ void Launcher::tend_report() {
     const bool late = steady_clock::now() >= report_->end();
     if (!report_->pump() && !late) return;
     if (late) report_->kill();
+    // It has closed its pipe and is about to end.
+    if (wait_until(report_pid_, steady_clock::now() + seconds(1))) report_pid_ = 0;
     const std::string bytes = report_->take();
     int value = 0;
     const auto parsed = std::from_chars(bytes.data(), bytes.data() + bytes.size(), value);
