@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "cudart_doctor/sys/clock.hpp"
 #include "launcher.hpp"
@@ -18,6 +19,13 @@ constexpr int kRest = 50;
 constexpr milliseconds kUsualPause{250};
 /// Where a condition waits for what only a look can tell.
 constexpr milliseconds kShortPause{50};
+
+/// Orphans below the launcher are its children: without any there is nobody below it, and /proc,
+/// which may be large, need not be gone through.
+bool has_children() {
+  siginfo_t ended = {};
+  return ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
 
 }  // namespace
 
@@ -35,6 +43,7 @@ std::string why_unrecorded(Recordable recordable) {
 }
 
 std::vector<TreeProcess> Launcher::own_processes() const {
+  if (!has_children()) return {};
   auto all = descendants(::getpid(), tools_.proc.path());
   if (!all) return {};
   std::set<pid_t> ours = desk_.children();

@@ -72,13 +72,14 @@ class LaunchBook {
   /// The recording so far; `now` as `start`.
   [[nodiscard]] Recording recording(std::int64_t now) const;
   [[nodiscard]] Recording& head() { return head_; }
+  [[nodiscard]] const Recording& head() const { return head_; }
 
  private:
   struct Image {
     RecordedProcess process;
     std::uint64_t start_ticks = 0;
     bool started = false;  ///< A `start` record or a load told of it.
-    bool told = false;  ///< Of an object.
+    bool told = false;     ///< Of an object.
     bool worth = false;
   };
   std::optional<ImageId> add_image(const SeenProcess& seen, std::int64_t when);
