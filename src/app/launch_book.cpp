@@ -140,9 +140,11 @@ Recording LaunchBook::recording(std::int64_t now) const {
   Recording out = head_;
   out.duration = std::max<std::int64_t>(now - start_, 0);
   for (const Image& image : images_) out.processes.push_back(image.process);
-  out.events = events_;
   // Processes write side by side; each one's own records come in order.
-  std::ranges::stable_sort(out.events, {}, &LoadEvent::nanoseconds);
+  std::vector<std::pair<std::int64_t, std::size_t>> order;
+  for (std::size_t i = 0; i < events_.size(); ++i) order.emplace_back(events_[i].nanoseconds, i);
+  std::ranges::sort(order);
+  for (const auto& [when, i] : order) out.events.push_back(events_[i]);
   out.events_dropped = dropped_;
   if (processes_dropped_ != 0) {
     out.limits.push_back(count_of(processes_dropped_, "process", "processes") +

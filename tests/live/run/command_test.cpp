@@ -12,6 +12,7 @@
 #include <string>
 
 #include "../live_support.hpp"
+#include "cudart_doctor/formats/recorder_environment.hpp"
 #include "cudart_doctor/sys/child_process.hpp"
 #include "cudart_doctor/sys/command_child.hpp"
 #include "cudart_doctor/sys/signal_relay.hpp"
@@ -140,7 +141,9 @@ TEST_CASE("stdout and stderr may change places") {
   ::waitpid(started->pid, nullptr, 0);
 }
 
-TEST_CASE("the audit library is put behind the caller's own, and nothing else changes") {
+TEST_CASE(
+    "the audit library is put behind the caller's own, with room for its threads' variables") {
+  ::unsetenv("GLIBC_TUNABLES");
   const auto expect = [](const char* own, const std::string& line) {
     if (own == nullptr) {
       ::unsetenv("LD_AUDIT");
@@ -153,7 +156,9 @@ TEST_CASE("the audit library is put behind the caller's own, and nothing else ch
     const std::string plain = output_of_plain(victim({"environment"}));
     CHECK_THAT(with, ContainsSubstring(line + "\n"));
     const std::string own_line = own == nullptr ? "" : "LD_AUDIT=" + std::string(own) + "\n";
-    CHECK(without(with, line + "\n") == without(plain, own_line));
+    const std::string room = "GLIBC_TUNABLES=" + recorder_tunables("") + "\n";
+    CHECK_THAT(with, ContainsSubstring(room));
+    CHECK(without(without(with, line + "\n"), room) == without(plain, own_line));
   };
   expect(nullptr, "LD_AUDIT=/no/such.so");
   expect("", "LD_AUDIT=/no/such.so");
