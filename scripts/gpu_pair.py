@@ -32,6 +32,10 @@ STAGES = {
     "importer": [*OWN_STAGES, "ipc_import", "ipc_compute", "ipc_event", "ipc_close", "ipc_again"]}
 
 
+class Skip(Exception):
+    """A scenario that cannot be had here, and why."""
+
+
 @dataclasses.dataclass
 class Setting:
     """How one child is started."""

@@ -10,8 +10,8 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr std::array<std::string_view, 10> kAreaNames = {
-    "verdict",   "findings", "runtimes",    "order", "selections",
+constexpr std::array<std::string_view, 11> kAreaNames = {
+    "verdict",   "findings", "runtimes",    "order", "loads",     "selections",
     "consumers", "driver",   "environment", "probe", "namespaces"};
 
 bool concerns(const IgnoredPart& part, const Trait& trait) {

@@ -12,6 +12,7 @@
 #include "cudart_doctor/analyze/probe_verdict.hpp"
 #include "cudart_doctor/analyze/provenance.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/model/link_map_reasons.hpp"
 #include "driver_in_use.hpp"
@@ -75,9 +76,23 @@ Headline choose_headline(const Report& report, const std::string& asked) {
   return {std::string(kAssumedPolicy), "assumed: no consumer was found"};
 }
 
+/// Which process of the command could not be judged and why, or nothing.
+std::string left_out_reason(const Snapshot& snapshot) {
+  const Recording* recording = snapshot.recording.get();
+  if (recording == nullptr) return {};
+  const std::vector<std::size_t> left_out = processes_left_out(*recording);
+  if (left_out.empty()) return {};
+  const RecordedProcess& first = recording->processes[left_out.front()];
+  std::string out = "pid " + std::to_string(first.pid) +
+                    " holds libraries of CUDA and was not judged: " + first.not_judged;
+  if (left_out.size() > 1) out += "; " + std::to_string(left_out.size() - 1) + " more like it";
+  return out;
+}
+
 /// Why a clean result cannot be given, or nothing. A library that was not read may be the one.
 std::string undecided_reason(const Report& report) {
   const Snapshot& snapshot = report.snapshot;
+  if (nobody_judged(snapshot)) return left_out_reason(snapshot);
   if (snapshot.maps.rows.empty()) return "no mapping could be read";
   const std::size_t unread =
       std::max(snapshot.capture.unread.size(), count_unread_libraries(snapshot));
@@ -107,7 +122,7 @@ std::string undecided_reason(const Report& report) {
     const std::string& reason = snapshot.probe.reason;
     return "the probe was required and did not run: " + (reason.empty() ? probed.sentence : reason);
   }
-  return {};
+  return left_out_reason(snapshot);
 }
 
 RunEnd end_of(const Verdict& verdict) {
@@ -151,7 +166,9 @@ void one_after_the_other(const std::function<void()>& first, const std::function
 
 Report identify(Snapshot snapshot, const JudgeOptions& options, const RunBoth& run_both) {
   Report report;
-  report.snapshot = std::move(snapshot);
+  report.snapshot = without_recorder(std::move(snapshot));
+  // A command without a process to judge: all that is known of it is in the recording.
+  if (nobody_judged(report.snapshot)) return report;
   report.candidates = find_candidates(report.snapshot);
   run_both(
       [&] {
@@ -171,24 +188,35 @@ Report identify(Snapshot snapshot, const JudgeOptions& options, const RunBoth& r
   return report;
 }
 
-void judge(Report& report, const JudgeOptions& options) {
-  const Observations seen{report.snapshot,  report.candidates, report.companions,
-                          report.consumers, report.selections, report.provenance};
-  report.findings.clear();
-  report.driver_absent = is_driver_absent(seen);
+namespace {
+
+std::vector<Finding> find_all(const Observations& seen) {
+  std::vector<Finding> findings;
   for (auto* const family :
        {&judge_runtimes, &judge_selections, &judge_mappings, &judge_driver, &judge_symbols,
         &judge_profiles, &judge_sonames, &judge_origins, &judge_preloads, &judge_nvrtc, &judge_ipc,
         &judge_peers, &judge_interposers, &judge_node}) {
-    append_findings(report.findings, family(seen));
+    append_findings(findings, family(seen));
   }
-  report.findings = with_probe(seen, std::move(report.findings));
-  sort_findings(report.findings);
+  findings = with_probe(seen, std::move(findings));
+  sort_findings(findings);
+  return findings;
+}
+
+}  // namespace
+
+void judge(Report& report, const JudgeOptions& options) {
+  const Observations seen{report.snapshot,  report.candidates, report.companions,
+                          report.consumers, report.selections, report.provenance};
+  const bool somebody = !nobody_judged(report.snapshot);
+  report.driver_absent = somebody && is_driver_absent(seen);
+  report.findings = somebody ? find_all(seen) : std::vector<Finding>{};
   AllowedFindings allowed = apply_allowances(std::move(report.findings), options.allowances,
                                              report.snapshot.capture.taken_at);
   report.findings = std::move(allowed.findings);
   report.allowances = std::move(allowed.allowances);
   report.probe_verdict = judge_probe(report);
+  report.timeline = make_timeline(report);
   report.verdict = make_verdict(report, options);
 }
 

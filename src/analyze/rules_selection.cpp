@@ -158,6 +158,12 @@ std::vector<Finding> judge_order(const Observations& seen, const Rows& rows) {
     known.push_back(std::move(orders));
   }
   append(finding.evidence, candidates_in_order(seen));
+  const Recording* recording = seen.snapshot.recording.get();
+  if (recording != nullptr && !recording->recorder.empty()) {
+    finding.evidence.emplace_back(
+        "Recorded: the recorder's own library is mapped too, and the addresses may differ without "
+        "it");
+  }
   std::vector<std::string> keep;
   bool look_alike = false;
   for (const Candidate& candidate : seen.candidates) {

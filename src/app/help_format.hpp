@@ -19,6 +19,13 @@ class HelpFormat : public CLI::Formatter {
     return (named ? " " + name : std::string()) +
            (option->get_required() && !option->get_positional() ? " (required)" : "");
   }
+  // Behind "--" the parser does not look.
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string line = CLI::Formatter::make_usage(app, name);
+    const std::size_t end = line.find_last_not_of('\n');
+    if (app->get_name() == "run") line.insert(end + 1, " -- CMD [ARG]...");
+    return line;
+  }
   std::string make_option_usage(const CLI::Option* option) const override {
     const std::string name = option->get_type_name();
     return option->get_required() ? name : "[" + name + "]";

@@ -25,22 +25,29 @@ bool is_set(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-/// no-color.org: present and not empty. A forced colour outranks it only through --color.
-bool colour_by_itself() {
-  const char* const term = std::getenv("TERM");
-  const bool dumb = term == nullptr || std::strcmp(term, "dumb") == 0;
-  return ::isatty(STDOUT_FILENO) == 1 && !dumb && !is_set("NO_COLOR");
+/// Where a report goes that no -o names: a command's stdout is the command's.
+int report_descriptor(const cudart_doctor::Options& options) {
+  const bool to_stderr =
+      options.command == cudart_doctor::Command::run && options.launch.report_to_stderr;
+  return to_stderr ? STDERR_FILENO : STDOUT_FILENO;
 }
 
-/// Of the terminal that stdout is: COLUMNS where the user set it, else what the terminal says; 0
-/// for a file or a pipe, whose reader is not known.
-std::size_t terminal_columns() {
-  if (::isatty(STDOUT_FILENO) != 1) return 0;
+/// no-color.org: present and not empty. A forced colour outranks it only through --color.
+bool colour_by_itself(int descriptor) {
+  const char* const term = std::getenv("TERM");
+  const bool dumb = term == nullptr || std::strcmp(term, "dumb") == 0;
+  return ::isatty(descriptor) == 1 && !dumb && !is_set("NO_COLOR");
+}
+
+/// Of the terminal that the report goes to: COLUMNS where the user set it, else what the terminal
+/// says; 0 for a file or a pipe, whose reader is not known.
+std::size_t terminal_columns(int descriptor) {
+  if (::isatty(descriptor) != 1) return 0;
   if (const char* const set = std::getenv("COLUMNS"); set != nullptr) {
     if (const auto columns = cudart_doctor::parse_unsigned(set, 10)) return *columns;
   }
   winsize size{};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 /// Descriptors 0 to 2 that the caller closed are taken, or the next file opened would get such a
@@ -52,6 +59,10 @@ void take_standard_descriptors() {
 }
 
 void annotate(std::string_view lines) { (void)cudart_doctor::write_all(STDERR_FILENO, lines); }
+
+cudart_doctor::Result<void> write_to_stderr(const std::string& /*path*/, std::string_view bytes) {
+  return cudart_doctor::write_all(STDERR_FILENO, bytes);
+}
 
 int print_usage_error(const cudart_doctor::Immediate& immediate) {
   using namespace cudart_doctor;
@@ -82,6 +93,7 @@ int main(int argc, char** argv) {
   if (first == kSelfTargetArgument) return self_target_main();
   if (first == kProbeChildArgument) return probe_child_main();
   if (first == kGateChildArgument) return gate_child_main();
+  const StartState start_state = current_state();
   take_standard_descriptors();
   // A reader that closes the pipe is no reason to die noisily.
   std::signal(SIGPIPE, SIG_IGN);
@@ -91,13 +103,16 @@ int main(int argc, char** argv) {
   if (const auto* immediate = std::get_if<Immediate>(&parsed)) return print(*immediate);
   const auto& options = std::get<Options>(parsed);
   start_log(options.log_level);
-  return run(options, World{.proc_root = "/proc",
-                            .write_output = &write_output,
-                            .read_input = &read_stdin,
-                            .complain = &log_error,
-                            .note = &log_info,
-                            .tell = &tell,
-                            .terminal_columns = terminal_columns(),
-                            .annotate = &annotate,
-                            .colour_by_itself = colour_by_itself()});
+  const int descriptor = report_descriptor(options);
+  return run(options,
+             World{.proc_root = "/proc",
+                   .write_output = descriptor == STDERR_FILENO ? &write_to_stderr : &write_output,
+                   .read_input = &read_stdin,
+                   .complain = &log_error,
+                   .note = &log_info,
+                   .tell = &tell,
+                   .terminal_columns = terminal_columns(descriptor),
+                   .annotate = &annotate,
+                   .colour_by_itself = colour_by_itself(descriptor),
+                   .start_state = start_state});
 }

@@ -92,6 +92,27 @@ std::string check_diff(const CLI::App& app, const Options& options) {
   return {};
 }
 
+/// `run` looks at what it starts, and ends as that does.
+std::string check_run(const CLI::App& app, const Options& options) {
+  const std::string target = first_given(app, {"--pid", "--port", "--from", "--load", "--peer"});
+  if (!target.empty()) return "run: " + target + " has no meaning here: the command is looked at";
+  const std::string probe =
+      first_given(app, {"--probe", "--probe-anyway", "--probe-lookalikes", "--devices", "--pairs"});
+  if (!probe.empty()) return "run: " + probe + " has no meaning here: nothing is probed";
+  const std::string other = first_given(app, {"--exit-style", "--json-schema"});
+  if (!other.empty())
+    return "run: " + other + " has no meaning here: see `run --help` for its codes";
+  const CLI::App& run = *app.get_subcommand("run");
+  if (run.count("--then") != 0 && options.launch.ready.kind == ReadyKind::command_end) {
+    return "run: --then needs --ready-when: without it the command is judged at its end";
+  }
+  if (options.launch.command.empty()) {
+    return "run: the command is missing: cudart-doctor run [OPTIONS] -- CMD ARG...";
+  }
+  if (options.launch.command.front().empty()) return "run: the command's name is empty";
+  return check_report_shape(app, options);
+}
+
 /// What goes together only with some commands; empty where the command line is sound.
 std::string check_together(const Options& options) {
   if (options.command == Command::snapshot && !options.from.empty()) {
@@ -100,7 +121,8 @@ std::string check_together(const Options& options) {
   if (options.command == Command::explain && !options.subject && options.names_target()) {
     return "explain: name a finding, a code, or - to say what is looked for in the process";
   }
-  if (!options.explain_selection.empty() && options.command != Command::inspect) {
+  const bool reports = options.command == Command::inspect || options.command == Command::run;
+  if (!options.explain_selection.empty() && !reports) {
     return "--explain-selection: a part of the report, not of this command";
   }
   if (!options.explain_selection.empty() && options.format != Format::text) {
@@ -154,6 +176,10 @@ bool has_flag(std::span<const char* const> arguments, std::string_view flag) {
 std::string find_slip(const CLI::App& app, const Options& options) {
   if (options.command == Command::diff) return check_diff(app, options);
   if (options.command == Command::json_schema) return check_schema(app);
+  if (options.command == Command::run) {
+    const std::string slip = check_run(app, options);
+    return slip.empty() ? check_together(options) : slip;
+  }
   std::string slip = check_no_look(app, options);
   if (slip.empty()) slip = check_report_shape(app, options);
   return slip.empty() ? check_together(options) : slip;

@@ -17,6 +17,8 @@
 #include "cudart_doctor/render/render.hpp"
 #include "help_format.hpp"
 #include "option_checks.hpp"
+#include "option_values.hpp"
+#include "options_run.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -39,6 +41,9 @@ Exit codes, by --exit-style              default  nagios  npd  always-zero
   `explain -` could not decide where no symptom was recognised.
   --help and --version exit with 0 in every style.
   `diff`: as with nothing found where nothing differs, else as with something.
+  `run` ends as its command did (128 + n for signal n, 127 not found, 126 not
+  executable); with 1 where the gate fired, or with --judge-exit something was
+  found; `run --help` says more.
 
 Examples:
   cudart-doctor                         what a program started here would get
@@ -46,6 +51,7 @@ Examples:
   cudart-doctor --port 8000 --json      the process that listens on port 8000
   cudart-doctor --probe require         preflight: kernels and CUDA IPC must work
   cudart-doctor --port 8000 --format line --exit-style nagios
+  cudart-doctor run -- python serve.py  record a launch, judge it at its end
   cudart-doctor snapshot --pid 4121 --dir snap
   cudart-doctor --from snap             the same report, on any machine
   cudart-doctor --from snap --explain-selection    how the choice is made
@@ -53,13 +59,8 @@ Examples:
   cudart-doctor diff good.json snap     what changed since it last worked
 
 It reads /proc and files; it never stops, traces or writes to the process. A
-probe runs in processes of its own, with the rights of the one inspected.)";
-
-/// A wrong argument whose message has its foreign bytes escaped already.
-class PrintableError : public CLI::ValidationError {
- public:
-  using CLI::ValidationError::ValidationError;
-};
+probe runs in processes of its own, with the rights of the one inspected. `run`
+holds processes of the command that it starts for a moment before their end.)";
 
 /// Checks a policy id against the table, so that a slip is a usage error and not a silent default.
 std::string check_policy(const std::string& id) {
@@ -79,32 +80,6 @@ std::string check_policy_or_profile(const std::string& id) {
 
 std::string check_explained(const std::string& id) {
   return id.empty() || id == kEveryRule ? std::string() : check_policy_or_profile(id);
-}
-
-/// An empty text is most often a variable that is not set, and would count as not given.
-std::string check_named(const std::string& text) {
-  return text.empty() ? "names no file" : std::string();
-}
-
-struct NamedValue {
-  std::string_view name;
-  int value = 0;
-};
-
-/// Turns a name into its enumerator; CLI11's own check would not say which names there are.
-CLI::Validator one_of(std::vector<NamedValue> values) {
-  return {[values = std::move(values)](std::string& text) -> std::string {
-            std::string names;
-            for (const NamedValue& each : values) {
-              if (each.name == text) {
-                text = std::to_string(each.value);
-                return {};
-              }
-              names.append(names.empty() ? "" : ", ").append(each.name);
-            }
-            return "'" + text + "' is none of " + names;
-          },
-          ""};
 }
 
 /// CLI11's range check lets NaN pass.
@@ -313,9 +288,28 @@ void add_diff(CLI::App& diff, Options& options) {
       ->type_name("AREA[:NAME]");
 }
 
-}  // namespace
+/// Behind "--" stands the command of `run`, which is no business of the parser's.
+struct CommandLine {
+  std::vector<const char*> own;
+  std::vector<std::string> command{};
+  bool names_run = false;  ///< `own` has the word "run".
+};
 
-std::variant<Options, Immediate> parse_options(int argc, const char* const* argv) {
+CommandLine cut(std::span<const char* const> arguments) {
+  const auto is = [](std::string_view word) {
+    return [word](const char* text) { return word == text; };
+  };
+  CommandLine line;
+  const auto end = std::ranges::find_if(arguments, is("--"));
+  line.own.assign(arguments.begin(), end);
+  line.names_run = std::ranges::any_of(line.own, is("run"));
+  if (end != arguments.end()) line.command.assign(end + 1, arguments.end());
+  return line;
+}
+
+std::variant<Options, Immediate> parse_arguments(const CommandLine& line) {
+  const int argc = static_cast<int>(line.own.size());
+  const char* const* const argv = line.own.data();
   Options options;
   CLI::App app{"Which CUDA runtime would this process use, who picks it, and does it work?",
                "cudart-doctor"};
@@ -330,6 +324,7 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
   add_probe(app, options);
   add_running(app, options);
 
+  auto* run = add_run(app, options);
   auto* snapshot = app.add_subcommand("snapshot", "Keep what was observed in a folder");
   snapshot->add_option("--dir", options.directory, "New or empty folder")
       ->required()
@@ -358,7 +353,16 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
     if (code == 0) return Immediate{.text = out.str()};
     const bool printable = dynamic_cast<const PrintableError*>(&error) != nullptr;
     const std::string message = printable ? error.what() : escape_foreign(error.what());
-    return usage_error(message + "\nRun with --help for more information.\n", {argv, argv + argc});
+    const std::string advice = app.got_subcommand(run) && line.command.empty()
+                                   ? "\nThe command of run stands behind --: run -- CMD ARG..."
+                                   : "\nRun with --help for more information.";
+    return usage_error(message + advice + "\n", {argv, argv + argc});
+  }
+  if (run->parsed()) {
+    options.command = Command::run;
+    options.launch.command = line.command;
+    options.launch.report_to_stderr = app.count("--output") == 0;
+    options.probe.mode = ProbeMode::off;
   }
   if (snapshot->parsed()) options.command = Command::snapshot;
   if (policies->parsed()) options.command = Command::policies;
@@ -371,6 +375,20 @@ std::variant<Options, Immediate> parse_options(int argc, const char* const* argv
   const std::string slip = find_slip(app, options);
   if (!slip.empty()) return usage_error(slip + "\n", {argv, argv + argc});
   return options;
+}
+
+}  // namespace
+
+std::variant<Options, Immediate> parse_options(int argc, const char* const* argv) {
+  const std::span<const char* const> arguments(argv, static_cast<std::size_t>(argc));
+  const CommandLine line = cut(arguments);
+  if (line.names_run) {
+    auto parsed = parse_arguments(line);
+    // "run" may be the value of an option; then "--" is none of ours.
+    const auto* const options = std::get_if<Options>(&parsed);
+    if (options == nullptr || options->command == Command::run) return parsed;
+  }
+  return parse_arguments({.own = {arguments.begin(), arguments.end()}});
 }
 
 }  // namespace cudart_doctor

@@ -22,11 +22,13 @@ struct TextUse {
 
 /// Fields of words rather than of paths and of sentences of our own.
 TextPlace place_of(std::string_view field) {
-  constexpr std::array<std::string_view, 6> kWords = {"comm",        "variables", "visible_devices",
-                                                      "environment", "output",    "cgroup"};
-  if (field == "notes" || field == "self_notes") return TextPlace::sentences;
-  return std::find(kWords.begin(), kWords.end(), field) != kWords.end() ? TextPlace::words
-                                                                        : TextPlace::anywhere;
+  constexpr std::array<std::string_view, 7> kWords = {
+      "comm", "variables", "visible_devices", "environment", "output", "cgroup", "ready_when"};
+  constexpr std::array<std::string_view, 8> kSentences = {"notes",       "self_notes", "limits",
+                                                          "python_note", "unrecorded", "not_judged",
+                                                          "headline",    "undecided"};
+  if (std::ranges::find(kSentences, field) != kSentences.end()) return TextPlace::sentences;
+  return std::ranges::find(kWords, field) != kWords.end() ? TextPlace::words : TextPlace::anywhere;
 }
 
 /// "--host", "--master-addr", "--rdzv-endpoint": one of the parts says that a place follows.
@@ -58,6 +60,13 @@ class TextArchive {
     if constexpr (std::is_same_v<T, Fact<std::vector<std::string>>>) {
       if (field == "command_line" && value.get() != nullptr) {
         change_arguments(*value.get());
+        place_ = outer;
+        return;
+      }
+    }
+    if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+      if (field == "command_line" || field == "command") {
+        change_arguments(value);
         place_ = outer;
         return;
       }

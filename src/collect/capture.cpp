@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <optional>
 #include <set>
 #include <span>
@@ -26,6 +25,7 @@
 #include "cudart_doctor/collect/together.hpp"
 #include "cudart_doctor/formats/ld_cache.hpp"
 #include "cudart_doctor/sys/cached_source.hpp"
+#include "cudart_doctor/sys/clock.hpp"
 #include "cudart_doctor/sys/process_memory.hpp"
 
 namespace cudart_doctor {
@@ -34,15 +34,6 @@ namespace {
 // The loader's structures lie close together in the heap, one module's after the other's.
 constexpr std::size_t kMemoryBlock = 16u << 10;
 constexpr std::uint64_t kMaxLoaderCache = 64u << 20;
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts = {};
-  ::gmtime_r(&now, &parts);
-  std::string text(32, '\0');
-  text.resize(std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts));
-  return text;
-}
 
 /// The minor version N of the glibc 2.N that is loaded: the highest version node of libc.so.6.
 std::optional<std::uint64_t> glibc_minor(const Snapshot& snapshot) {
@@ -82,7 +73,8 @@ struct SideLook {
 /// Link map and environment: what lies in the target's memory.
 SideLook read_memory_facts(const CaptureContext& context) {
   context.progress("read link map", context.process.path());
-  ProcessMemory memory(context.process, context.callable_pid(context.options.pid));
+  ProcessMemory memory(context.process, context.callable_pid(context.options.pid),
+                       context.options.memory);
   CachedSource cache(memory, kMemoryBlock);
   SideLook look;
   look.link = read_link_map(cache, read_auxv(context.process));
@@ -209,7 +201,8 @@ Result<void> read_live_facts(const CaptureContext& context, const ProcDirectory&
   const std::int32_t version = look.link ? look.link->version : 0;
   take_side_look(std::move(look), snapshot);
   const PythonSigns signs = find_python_signs(snapshot.objects);
-  ProcessMemory memory(context.process, context.callable_pid(context.options.pid));
+  ProcessMemory memory(context.process, context.callable_pid(context.options.pid),
+                       context.options.memory);
   Result<void> python;
   const SlotPlaces places = read_objects(context, memory, snapshot, [&] {
     disk.know_objects();

@@ -1,6 +1,7 @@
 // The two archives behind snapshot_fields: values to JSON, and JSON that may be hostile to values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -91,7 +92,7 @@ class JsonReader {
     const Step step(*this, name);
     const auto place = value_->find(name);
     if (place == value_->end()) {
-      refuse("is missing");
+      if (std::ranges::find(kLaterKeys, name) == kLaterKeys.end()) refuse("is missing");
     } else {
       decode(*place, value);
     }

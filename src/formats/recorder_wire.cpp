@@ -185,7 +185,7 @@ Result<WireRecord> parse_record(std::string_view packet) {
   auto fields = split_fields(packet.substr(first.size() + 1));
   if (!fields) return tl::unexpected(fields.error());
   WireRecord record = record_of(*kind, *fields);
-  if (fields->problem()) return malformed(*fields->problem());
+  if (const auto& problem = fields->problem()) return malformed(*problem);
   return record;
 }
 

@@ -146,13 +146,20 @@ ReportDigest read_digest(ReportReader& reader, const Json& report) {
   out.traits = verdict_traits(reader, report);
   append(out.traits, finding_traits(reader, report));
   append(out.traits, std::move(runtimes.traits));
+  // Reports from before recordings have no such key.
+  if (const auto run = report.find("run"); run != report.end() && !run->is_null()) {
+    append(out.traits, load_traits(reader, report, reader.object(report, "run")));
+  } else {
+    out.unread.push_back({Area::loads, "not started by run", false});
+  }
   append(out.traits, selection_traits(reader, report));
   append(out.traits, consumer_traits(reader, report));
   append(out.traits, driver_traits(reader, report));
   const auto environment = report.find("environment");
   if (environment != report.end() && environment->is_null()) {
-    out.unread.push_back(
-        {Area::environment, reader.text_or_null(report, "environment_reason").value_or("unknown")});
+    out.unread.push_back({Area::environment,
+                          reader.text_or_null(report, "environment_reason").value_or("unknown"),
+                          true});
   } else {
     append(out.traits, variable_traits(reader, reader.object(report, "environment")));
   }

@@ -48,6 +48,9 @@ std::vector<Trait> driver_traits(ReportReader& reader, const nlohmann::json& rep
 std::vector<Trait> variable_traits(ReportReader& reader, const nlohmann::json& environment);
 std::vector<Trait> probe_traits(ReportReader& reader, const nlohmann::json& report);
 std::vector<Trait> namespace_traits(ReportReader& reader, const nlohmann::json& report);
+/// Of the judged process; `run` is the report's.
+std::vector<Trait> load_traits(ReportReader& reader, const nlohmann::json& report,
+                               const nlohmann::json& run);
 
 struct RuntimeTraits {
   std::vector<Trait> traits;

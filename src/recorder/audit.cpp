@@ -14,7 +14,7 @@ constinit cudart_doctor::recorder::Recorder recorder;
 }  // namespace
 
 /// Version 2 came with glibc 2.35; nothing that is used here differs.
-LOADER_CALLS unsigned la_version(unsigned offered) { return offered < 2 ? offered : 2; }
+LOADER_CALLS unsigned la_version(unsigned version) { return version < 2 ? version : 2; }
 
 /// glibc puts the link map into the cookie before any of these is called with it.
 LOADER_CALLS char* la_objsearch(const char* name, std::uintptr_t* cookie, unsigned flag) {
@@ -23,8 +23,8 @@ LOADER_CALLS char* la_objsearch(const char* name, std::uintptr_t* cookie, unsign
   return const_cast<char*>(name);
 }
 
-LOADER_CALLS unsigned la_objopen(link_map* map, Lmid_t space, std::uintptr_t* cookie) {
-  recorder.arrive(map, space, cookie);
+LOADER_CALLS unsigned la_objopen(link_map* map, Lmid_t lmid, std::uintptr_t* cookie) {
+  recorder.arrive(map, lmid, cookie);
   return 0;
 }
 

@@ -80,11 +80,13 @@ bool Connection::send(std::string_view record) {
   if (!is_open_ && !open()) return false;
   long result = 0;
   do {
-    result = call({.number = __NR_sendto,
-                   .first = fd_,
-                   .second = address(record.data()),
-                   .third = static_cast<long>(record.size()),
-                   .fourth = MSG_NOSIGNAL});
+    result = call(
+        {.number = __NR_sendto,
+         .first = fd_,
+         // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): its size is the next argument
+         .second = address(record.data()),
+         .third = static_cast<long>(record.size()),
+         .fourth = MSG_NOSIGNAL});
   } while (result == -EINTR);
   if (result == static_cast<long>(record.size())) return true;
   given_up_ = given_up_ || result == -EAGAIN;

@@ -18,11 +18,6 @@ class Connection {
   void close();
   /// Whether the launcher was once waited for in vain; nothing is waited for since.
   [[nodiscard]] bool given_up() const { return given_up_; }
-  /// What a forked child inherited is not its own.
-  void forget() {
-    close();
-    given_up_ = false;
-  }
 
  private:
   bool open();

@@ -6,7 +6,7 @@
 namespace cudart_doctor::recorder {
 namespace {
 
-/// Parts of file names, in lower case. "libcu" alone would be libcurl and libcups too, "libnv"
+/// Words of file names, in lower case. "libcu" alone would be libcurl and libcups too, "libnv"
 /// libnvme.
 constexpr std::string_view kNameParts[] = {
     "cuda",     "cudnn",    "nccl",    "nvidia-", "nvrtc",   "nvjitlink", "nvtoolsext",
@@ -38,29 +38,37 @@ std::string_view file_name(std::string_view path) {
   return path;
 }
 
+bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
+
+/// Whether a word of `name` begins with `part`: libicudata is no library of CUDA's.
 bool holds(std::string_view name, std::string_view part) {
-  const auto same = [](char a, char b) { return lower(a) == b; };
-  return std::search(name.begin(), name.end(), part.begin(), part.end(), same) != name.end();
+  constexpr std::string_view kPrefix = "lib";
+  for (std::size_t at = 0; part.size() <= name.size() - at; ++at) {
+    const bool begins_word =
+        at == 0 || !is_letter(name[at - 1]) || (at == kPrefix.size() && name.starts_with(kPrefix));
+    const std::string_view here(name.begin() + at, part.size());
+    const auto same = [](char a, char b) { return lower(a) == b; };
+    if (begins_word && std::ranges::equal(here, part, same)) return true;
+  }
+  return false;
 }
 
 bool is_family_name(std::string_view path) {
   const auto name = file_name(path);
-  return std::any_of(std::begin(kNameParts), std::end(kNameParts),
-                     [&](std::string_view part) { return holds(name, part); });
+  return std::ranges::any_of(kNameParts, [&](std::string_view part) { return holds(name, part); });
 }
 
 template <typename Names>
 bool defines_any(const LoadedObject& object, const Names& names) {
-  return std::any_of(std::begin(names), std::end(names),
-                     [&](const SymbolName& name) { return object.find(name) != 0; });
+  return std::ranges::any_of(names, [&](const SymbolName& name) { return object.find(name) != 0; });
 }
 
 }  // namespace
 
 bool is_c_library(std::string_view path) {
   const auto name = file_name(path);
-  return std::any_of(std::begin(kCLibrary), std::end(kCLibrary),
-                     [&](std::string_view start) { return name.starts_with(start); });
+  return std::ranges::any_of(kCLibrary,
+                             [&](std::string_view start) { return name.starts_with(start); });
 }
 
 Interest interest_in(const LoadedObject& object, std::string_view path) {

@@ -19,17 +19,18 @@ class Digits {
   std::size_t begin_ = sizeof text_;
 };
 
-template <std::size_t kSize>
+template <std::size_t Size>
 class Fields {
  public:
   /// False where there is no room. Bytes of the value behind a NUL are left out.
   bool add(std::string_view key, std::string_view value) {
     std::size_t size = 0;
     while (size < value.size() && value[size] != '\0') ++size;
+    value.remove_suffix(value.size() - size);
     if (key.size() + size + 2 > room()) return false;
     append(key);
     append("=");
-    append({value.data(), size});
+    append(value);
     bytes_[size_++] = '\0';
     return true;
   }
@@ -60,7 +61,7 @@ class Fields {
   }
 
   [[nodiscard]] std::string_view view() const { return {bytes_, size_}; }
-  [[nodiscard]] std::size_t room() const { return kSize - size_; }
+  [[nodiscard]] std::size_t room() const { return Size - size_; }
   /// Takes back what was added since view() had this size.
   void cut(std::size_t size) { size_ = size; }
 
@@ -69,7 +70,7 @@ class Fields {
     for (const char c : text) bytes_[size_++] = c;
   }
 
-  char bytes_[kSize] = {};
+  char bytes_[Size] = {};
   std::size_t size_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "loaded_object.hpp"
 
+#include "addresses.hpp"
+
 namespace cudart_doctor::recorder {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr std::uint32_t kMaxChain = 1U << 20U;
 /// an object lies below its bias, and no offset reaches as far as one.
 template <typename T>
 const T* LoadedObject::at(ElfW(Addr) value) const {
-  return reinterpret_cast<const T*>(value >= bias_ ? value : bias_ + value);
+  return pointer_to<const T*>(value >= bias_ ? value : bias_ + value);
 }
 
 LoadedObject::LoadedObject(const link_map& map) : bias_(map.l_addr), dynamic_(map.l_ld) {

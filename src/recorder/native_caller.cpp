@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "family.hpp"
@@ -17,7 +18,7 @@ constexpr std::size_t kMaxSegments = 64;
 /// Reads own memory through the kernel: what is not mapped is an error then, not a fault.
 bool read_own(std::uintptr_t from, void* to, std::size_t size) {
   iovec local{.iov_base = to, .iov_len = size};
-  iovec remote{.iov_base = reinterpret_cast<void*>(from), .iov_len = size};
+  iovec remote{.iov_base = pointer_to<void*>(from), .iov_len = size};
   const long got = call({.number = __NR_process_vm_readv,
                          .first = process_id(),
                          .second = address(&local),
@@ -105,11 +106,10 @@ bool follows_call(std::uintptr_t place) {
   if (code[kLongest - 5] == 0xE8) return true;
   // FF /2 in its lengths: register or [register], with SIB, with 8 and 32 bits of displacement.
   constexpr std::size_t kIndirectCalls[] = {2, 3, 4, 6, 7};
-  for (const std::size_t length : kIndirectCalls) {
+  return std::ranges::any_of(kIndirectCalls, [&](std::size_t length) {
     const std::size_t at = kLongest - length;
-    if (code[at] == 0xFF && (code[at + 1] & 0x38U) == 0x10) return true;
-  }
-  return false;
+    return code[at] == 0xFF && (code[at + 1] & 0x38U) == 0x10;
+  });
 #else
   std::uint32_t code = 0;
   if (place % sizeof code != 0 || !read_own(place - sizeof code, &code, sizeof code)) return false;
@@ -117,45 +117,97 @@ bool follows_call(std::uintptr_t place) {
 #endif
 }
 
+#if defined(__x86_64__)
+/// A 32-bit displacement from `next`, the end of the instruction that holds it.
+std::uintptr_t displaced(std::uintptr_t next, const std::uint8_t* bytes) {
+  std::int32_t distance = 0;
+  __builtin_memcpy(&distance, bytes, sizeof distance);
+  return next + static_cast<std::uintptr_t>(std::intptr_t{distance});
+}
+
+std::uintptr_t word_at(std::uintptr_t place) {
+  std::uintptr_t word = 0;
+  return read_own(place, &word, sizeof word) ? word : 0;
+}
+
+/// Behind a stub of the PLT: endbr64 and bnd may be before its jump.
+std::uintptr_t behind_stub(std::uintptr_t place) {
+  std::uint8_t code[16] = {};
+  if (!read_own(place, code, sizeof code)) return 0;
+  std::size_t at = code[0] == 0xF3 && code[1] == 0x0F && code[2] == 0x1E ? 4 : 0;
+  if (code[at] == 0xF2) ++at;
+  if (code[at] != 0xFF || code[at + 1] != 0x25) return place;
+  return word_at(displaced(place + at + 6, code + at + 2));
+}
+
+/// What the call before `place` calls; 0 where only the registers of that moment knew.
+std::uintptr_t callee_before(std::uintptr_t place) {
+  std::uint8_t code[6] = {};
+  if (place < sizeof code || !read_own(place - sizeof code, code, sizeof code)) return 0;
+  if (code[1] == 0xE8) return behind_stub(displaced(place, code + 2));
+  if (code[0] == 0xFF && code[1] == 0x15) return word_at(displaced(place, code + 2));
+  return 0;
+}
+#else
+std::uintptr_t callee_before(std::uintptr_t) { return 0; }
+#endif
+
 }  // namespace
 
-void OwnStack::read() {
+void OwnStack::read(const link_map* first) {
+  static constexpr SymbolName kOpeners[] = {SymbolName{"dlopen"}, SymbolName{"dlmopen"}};
+  first_ = first;
+  opener_count_ = 0;
+  for (const link_map* object = first; object != nullptr; object = object->l_next) {
+    for (const SymbolName& name : kOpeners) {
+      const std::uintptr_t place = LoadedObject(*object).find(name);
+      if (place != 0 && opener_count_ < kMaxOpeners) openers_[opener_count_++] = place;
+    }
+  }
   size_ = 0;
   auto from = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   while (size_ < kWords) {
     // Up to the next page: the one behind it may be no stack.
-    std::size_t count = (kPage - from % kPage) / sizeof words_[0];
-    if (count > kWords - size_) count = kWords - size_;
+    const std::size_t count = std::min((kPage - from % kPage) / sizeof words_[0], kWords - size_);
     if (!read_own(from, words_ + size_, count * sizeof words_[0])) return;
     size_ += count;
     from += count * sizeof words_[0];
   }
 }
 
-/// `limit` where there is none before it.
-std::size_t OwnStack::index_in(const link_map& object, std::size_t limit) const {
-  const Code code(object);
-  for (std::size_t i = 0; i < limit; ++i) {
-    if (code.holds(words_[i]) && follows_call(words_[i])) return i;
+bool OwnStack::calls_opener(std::uintptr_t place) const {
+  const std::uintptr_t callee = callee_before(place);
+  for (std::size_t i = 0; callee != 0 && i < opener_count_; ++i) {
+    if (openers_[i] == callee) return true;
   }
-  return limit;
+  return false;
 }
 
 NativeCaller OwnStack::find(const link_map& object) const {
-  const std::size_t index = index_in(object, size_);
-  if (index == size_) return {};
-  return {.object = &object, .offset = words_[index] - object.l_addr};
+  const Code code(object);
+  std::uintptr_t any = 0;
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (!code.holds(words_[i]) || !follows_call(words_[i])) continue;
+    if (any == 0) any = words_[i];
+    if (!calls_opener(words_[i])) continue;
+    any = words_[i];
+    break;
+  }
+  if (any == 0) return {};
+  return {.object = &object, .offset = any - object.l_addr};
 }
 
-NativeCaller OwnStack::find_outside_libc(const link_map* first) const {
+NativeCaller OwnStack::find_in_any() const {
   std::size_t limit = size_;
   NativeCaller found;
-  for (const link_map* object = first; object != nullptr; object = object->l_next) {
+  for (const link_map* object = first_; object != nullptr; object = object->l_next) {
     if (object->l_name != nullptr && is_c_library(object->l_name)) continue;
-    const std::size_t index = index_in(*object, limit);
-    if (index == limit) continue;
-    limit = index;
-    found = {.object = object, .offset = words_[index] - object->l_addr};
+    const Code code(*object);
+    for (std::size_t i = 0; i < limit; ++i) {
+      if (!code.holds(words_[i]) || !calls_opener(words_[i])) continue;
+      limit = i;
+      found = {.object = object, .offset = words_[i] - object->l_addr};
+    }
   }
   return found;
 }

@@ -14,22 +14,29 @@ struct NativeCaller {
   std::uint64_t offset = 0;
 };
 
-/// A copy of the stack, from the caller's frame on.
+/// A copy of the stack, from the caller's frame on. Words of calls that have returned are on it
+/// too: one whose call instruction leads to dlopen is taken before others.
 class OwnStack {
  public:
-  /// Reads through the kernel: behind the end of the stack is an error, not a fault.
-  void read();
-  /// The first return address that lies in the code of `object`; no object where there is none.
+  /// Reads through the kernel: behind the end of the stack is an error, not a fault. `first` begins
+  /// the list of the program's objects.
+  void read(const link_map* first);
+  /// Where `object` called dlopen; no object where no such place is found.
   [[nodiscard]] NativeCaller find(const link_map& object) const;
-  /// The first one in any object from `first` on, the C library and the loader left out.
-  [[nodiscard]] NativeCaller find_outside_libc(const link_map* first) const;
+  /// Where any object did, the C library left out; only calls that surely lead to dlopen or
+  /// dlmopen.
+  [[nodiscard]] NativeCaller find_in_any() const;
 
  private:
   /// The loader and dlopen need a few KiB; sanitizers' and preloaded wrappers' frames some more.
   static constexpr std::size_t kWords = 8192;
-  [[nodiscard]] std::size_t index_in(const link_map& object, std::size_t limit) const;
+  static constexpr std::size_t kMaxOpeners = 16;
+  [[nodiscard]] bool calls_opener(std::uintptr_t place) const;
   std::uintptr_t words_[kWords] = {};
   std::size_t size_ = 0;
+  const link_map* first_ = nullptr;
+  std::uintptr_t openers_[kMaxOpeners] = {};  ///< dlopen and dlmopen, and those of hooks.
+  std::size_t opener_count_ = 0;
 };
 
 }  // namespace cudart_doctor::recorder

@@ -1,5 +1,7 @@
 #include "python_api.hpp"
 
+#include "addresses.hpp"
+
 namespace cudart_doctor::recorder {
 namespace {
 
@@ -8,7 +10,7 @@ struct Found {
   std::uintptr_t place = 0;
   template <typename Pointer>
   operator Pointer() const {  // NOLINT(google-explicit-constructor): takes the type of the member
-    return reinterpret_cast<Pointer>(place);
+    return pointer_to<Pointer>(place);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "system_calls.hpp"
@@ -57,7 +58,7 @@ bool is_mapped(const void* place) {
 }  // namespace
 
 link_map* object_of(const std::uintptr_t* cookie) {
-  return reinterpret_cast<link_map*>(*cookie & kAddressMask);
+  return pointer_to<link_map*>(*cookie & kAddressMask);
 }
 
 void Recorder::notice_fork() {
@@ -67,7 +68,7 @@ void Recorder::notice_fork() {
   pid_ = now;
   if (!is_fork) return;
   // Of the parent, whose other threads may have been in the middle of a batch.
-  connection_.forget();
+  connection_.close();
   batch_.clear();
   departures_.clear();
   interest_ = Interest::none;
@@ -82,15 +83,13 @@ void Recorder::ask(std::string_view name, link_map* requester) {
   for (const char c : name) request_[request_size_++] = c;
 }
 
-std::string_view Recorder::path_of(const link_map& map) const {
-  if (&map == program_) return {program_path_, program_path_size_};
+std::string_view Recorder::path_of(const link_map& map) {
+  if (&map == program_) return program_path();
   return map.l_name == nullptr ? std::string_view() : std::string_view(map.l_name);
 }
 
-void Recorder::arrive(link_map* map, Lmid_t space, std::uintptr_t* cookie) {
-  notice_fork();
-  if (program_ == nullptr) {
-    program_ = map;
+std::string_view Recorder::program_path() {
+  if (program_path_size_ == 0) {
     const long size = call({.number = __NR_readlinkat,
                             .first = AT_FDCWD,
                             .second = address("/proc/self/exe"),
@@ -98,6 +97,12 @@ void Recorder::arrive(link_map* map, Lmid_t space, std::uintptr_t* cookie) {
                             .fourth = sizeof program_path_ - 1});
     program_path_size_ = size > 0 ? static_cast<std::size_t>(size) : 0;
   }
+  return {program_path_, program_path_size_};
+}
+
+void Recorder::arrive(link_map* map, Lmid_t space, std::uintptr_t* cookie) {
+  notice_fork();
+  if (program_ == nullptr) program_ = map;
   Arrival arrival{.map = map,
                   .cookie = cookie,
                   .requester = requester_,
@@ -108,9 +113,12 @@ void Recorder::arrive(link_map* map, Lmid_t space, std::uintptr_t* cookie) {
   request_size_ = 0;
   if (space == LM_ID_BASE) python_.arrive(*map);
   Arrival* const kept = batch_.add(arrival);
-  const Interest interest = interest_in(LoadedObject(*map), path_of(*map));
+  // A program is of the family by what it defines and needs; its name is read where it is told,
+  // which few of the many short-lived ones of a build have to pay for.
+  const std::string_view path = map == program_ ? std::string_view() : path_of(*map);
+  const Interest interest = interest_in(LoadedObject(*map), path);
   if (interest == Interest::none) return;
-  if (interest > interest_) interest_ = interest;
+  interest_ = std::max(interest_, interest);
   record_with_requesters(kept == nullptr ? arrival : *kept);
 }
 
@@ -167,7 +175,7 @@ void Recorder::add_cause(const Arrival& arrival) {
   record_.add("name", arrival.name);
   record_.add("by", path_of(requester));
   if (!is_opened) return;
-  stack_.read();
+  stack_.read(program_);
   add_caller(stack_.find(requester));
 }
 
@@ -179,8 +187,8 @@ void Recorder::add_unasked() {
     return;
   }
   record_.add("cause", "opened");
-  stack_.read();
-  const NativeCaller caller = stack_.find_outside_libc(program_);
+  stack_.read(program_);
+  const NativeCaller caller = stack_.find_in_any();
   if (caller.object != nullptr) record_.add("by", path_of(*caller.object));
   add_caller(caller);
 }

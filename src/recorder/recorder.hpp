@@ -40,7 +40,8 @@ class Recorder {
   void wait_for_launcher();
   void begin(std::string_view kind);
   void send();
-  [[nodiscard]] std::string_view path_of(const link_map& map) const;
+  [[nodiscard]] std::string_view path_of(const link_map& map);
+  std::string_view program_path();
 
   long pid_ = 0;
   const link_map* program_ = nullptr;

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "addresses.hpp"
+
 namespace cudart_doctor::recorder {
 
 struct SystemCall {
@@ -47,12 +49,6 @@ inline long call(const SystemCall& request) {
 #else
 #error "the recorder knows the system calls of x86_64 and aarch64"
 #endif
-}
-
-/// A pointer as the kernel takes it.
-template <typename T>
-long address(T* pointer) {
-  return static_cast<long>(reinterpret_cast<std::uintptr_t>(pointer));
 }
 
 inline long process_id() { return call({.number = __NR_getpid}); }

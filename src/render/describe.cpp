@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/names.hpp"
 #include "render/redact.hpp"
+#include "render/run_phrases.hpp"
 #include "render/style.hpp"
 
 namespace cudart_doctor {
@@ -212,6 +214,7 @@ std::string headline_sentence(const Report& report) {
   if (report.verdict.end == RunEnd::undecided) {
     return printable("Could not decide: " + report.verdict.undecided);
   }
+  if (nobody_judged(report.snapshot)) return nobody_sentence(*report.snapshot.recording.get());
   if (leads_with_finding(report)) return printable(report.findings.front().headline);
   const Selection* selection = headline_selection(report);
   if (selection == nullptr || report.candidates.empty()) return nothing_found_sentence(report);

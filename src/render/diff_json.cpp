@@ -51,6 +51,7 @@ Json report_json(const Comparison& comparison, std::size_t index) {
   out["headline"] = json_sentence(digest.sentence);
   out["unread"] = json_sentence_list(digest.blind);
   for (const UnreadArea& gap : digest.unread) {
+    if (!gap.is_gap) continue;
     out["unread"].push_back(std::string(cudart_doctor::name_of(gap.area)) + ": " +
                             json_sentence(gap.reason).get_ref<const std::string&>());
   }

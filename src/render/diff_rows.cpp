@@ -20,10 +20,11 @@ struct AreaWords {
   std::string_view noun;  ///< For counts.
 };
 
-constexpr std::array<AreaWords, 10> kWords = {{{"VERDICT", "verdict"},
+constexpr std::array<AreaWords, 11> kWords = {{{"VERDICT", "verdict"},
                                                {"FINDINGS", "finding"},
                                                {"RUNTIMES", "runtime"},
                                                {"ORDER", "order"},
+                                               {"LOADS", "load"},
                                                {"WHO TAKES WHAT", "rule"},
                                                {"CONSUMERS", "consumer"},
                                                {"DRIVER", "driver part"},

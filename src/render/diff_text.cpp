@@ -87,6 +87,7 @@ void write_notes(TextWriter& writer, const Comparison& comparison) {
                                   "; what is not there may only be unread");
     }
     for (const UnreadArea& gap : digest.unread) {
+      if (!gap.is_gap) continue;
       writer.labelled("NOTE", digest_label(i) + ": " + std::string(name_of(gap.area)) +
                                   " not known (" + printable(gap.reason) + ")");
     }

@@ -83,6 +83,7 @@ std::string changed_words(const Change& change) {
   if (name == "presence" || name == "place") return "was " + before + ", is " + after + " now";
   if (name == "outcome") return before + " -> " + after;
   if (name == "stability") return "what it takes: " + before + " -> " + after;
+  if (name == "for") return "on behalf of " + before + " -> " + after;
   return (name == "file" ? "its file" : printable(name)) + " " + before + " -> " + after;
 }
 

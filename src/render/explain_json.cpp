@@ -1,5 +1,6 @@
 // `explain --json`: a small document of its own; docs/explain.md describes it.
 #include "cudart_doctor/analyze/cuda_codes.hpp"
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/render/explain.hpp"
 #include "render/json_parts.hpp"
@@ -134,8 +135,9 @@ std::string render_explain_json(const Explanation& explanation) {
   out["schema_version"] = 1;
   std::visit([&](const auto& page) { put_page(out, page, explanation.report); }, explanation.page);
   out["looked_at_pid"] = nullptr;
-  if (explanation.report != nullptr && !explanation.report->snapshot.environment_only) {
-    out["looked_at_pid"] = explanation.report->snapshot.process.pid;
+  const Report* report = explanation.report;
+  if (report != nullptr && !report->snapshot.environment_only && !nobody_judged(report->snapshot)) {
+    out["looked_at_pid"] = report->snapshot.process.pid;
   }
   out["exit_code"] = explanation.exit_code;
   return out.dump(2) + "\n";

@@ -2,9 +2,11 @@
 #include <algorithm>
 
 #include "cudart_doctor/analyze/cuda_codes.hpp"
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/render/explain.hpp"
 #include "render/describe.hpp"
+#include "render/run_phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -58,14 +60,16 @@ void write_causes(TextWriter& writer, const Causes& causes, const Report* report
   }
 }
 
+std::string target_text(const Snapshot& snapshot) {
+  if (snapshot.environment_only) return "this environment";
+  if (nobody_judged(snapshot)) return "command " + command_title(*snapshot.recording.get());
+  return "pid " + std::to_string(snapshot.process.pid) + " " + process_title(snapshot.process);
+}
+
 void write_target(TextWriter& writer, const Report* report) {
   if (report == nullptr) return;
   const Snapshot& snapshot = report->snapshot;
-  const std::string what =
-      snapshot.environment_only
-          ? std::string("this environment")
-          : "pid " + std::to_string(snapshot.process.pid) + " " + process_title(snapshot.process);
-  writer.labelled("LOOKED", "at " + what, 2);
+  writer.labelled("LOOKED", "at " + target_text(snapshot), 2);
 }
 
 /// "libcudart_stub.so ... undefined symbol: cuda": the telling parts, as they are matched.

@@ -1,9 +1,11 @@
 // The page's frame: what a browser is told, the verdict, and the sections in the order in which an
 // operator asks.
 
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/html_writer.hpp"
+#include "render/run_phrases.hpp"
 #include "render/view.hpp"
 
 namespace cudart_doctor {
@@ -15,6 +17,9 @@ constexpr std::size_t kMaxHeadline = 400;
 
 std::string who_text(const Report& report) {
   if (report.snapshot.environment_only) return "environment only: no program was started";
+  if (nobody_judged(report.snapshot)) {
+    return "command " + command_title(*report.snapshot.recording.get());
+  }
   return "pid " + std::to_string(report.snapshot.process.pid) + " " +
          cut_end(process_title(report.snapshot.process), kMaxWho);
 }
@@ -63,6 +68,17 @@ void write_foot(HtmlWriter& page, const Report& report) {
   page.raw("</body>\n</html>");
 }
 
+/// All that only a process that was judged has.
+void write_process_parts(HtmlWriter& page, const Report& report) {
+  page.raw("<div class=\"pair\">");
+  html_graph(page, report);
+  html_answers(page, report);
+  page.raw("</div>");
+  html_findings(page, report);
+  html_libraries(page, report);
+  html_probe(page, report);
+}
+
 }  // namespace
 
 std::string render_html(const Report& report) {
@@ -72,13 +88,8 @@ std::string render_html(const Report& report) {
   write_verdict(page, report, verdict);
   page.raw("<main class=\"in\">");
   html_answer(page, report);
-  page.raw("<div class=\"pair\">");
-  html_graph(page, report);
-  html_answers(page, report);
-  page.raw("</div>");
-  html_findings(page, report);
-  html_libraries(page, report);
-  html_probe(page, report);
+  html_run(page, report);
+  if (!nobody_judged(report.snapshot)) write_process_parts(page, report);
   html_limits(page, report);
   html_target(page, report);
   page.raw("</main>");

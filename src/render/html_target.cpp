@@ -1,4 +1,5 @@
 // What was looked at: the process, its environment, its Python, the machine.
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/html_writer.hpp"
@@ -71,6 +72,7 @@ void write_variables(HtmlWriter& page, const Fact<Environment>& fact) {
 }  // namespace
 
 void html_target(HtmlWriter& page, const Report& report) {
+  if (nobody_judged(report.snapshot)) return;
   page.begin_section("target", "Environment");
   page.raw("<dl>");
   if (!report.snapshot.environment_only) write_process(page, report.snapshot);

@@ -62,6 +62,7 @@ std::string_view html_style();
 
 /// The parts of the page, in their order.
 void html_answer(HtmlWriter& page, const Report& report);
+void html_run(HtmlWriter& page, const Report& report);
 void html_findings(HtmlWriter& page, const Report& report);
 void html_graph(HtmlWriter& page, const Report& report);
 void html_answers(HtmlWriter& page, const Report& report);

@@ -69,6 +69,11 @@ std::string render_json(const Report& report) {
   out["selections"] = json_selections(report);
   out["probe"] = json_probe(report);
   out["peers"] = json_peers(snapshot);
+  if (const auto* recording = snapshot.recording.get()) {
+    put_known(out, "run", json_run(report, *recording));
+  } else {
+    put_unknown(out, "run", snapshot.recording.reason());
+  }
   if (const auto* environment = snapshot.environment.get()) {
     put_known(out, "environment", json_environment(*environment));
   } else {

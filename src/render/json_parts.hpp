@@ -57,5 +57,6 @@ Json json_selections(const Report& report);
 Json json_findings(const Report& report);
 Json json_probe(const Report& report);
 Json json_peers(const Snapshot& snapshot);
+Json json_run(const Report& report, const Recording& recording);
 
 }  // namespace cudart_doctor

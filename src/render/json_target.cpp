@@ -1,4 +1,5 @@
 // host, target, environment, python and capture of the JSON report: what was looked at.
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/json_parts.hpp"
@@ -44,6 +45,11 @@ Json namespace_list(const ProcessFacts& process) {
   return list;
 }
 
+std::string_view mode_of(const Snapshot& snapshot) {
+  if (nobody_judged(snapshot)) return "none";
+  return snapshot.environment_only ? "environment" : "process";
+}
+
 }  // namespace
 
 Json json_host(const HostFacts& host) {
@@ -61,7 +67,7 @@ Json json_host(const HostFacts& host) {
 Json json_target(const Snapshot& snapshot) {
   const ProcessFacts& process = snapshot.process;
   Json out;
-  out["mode"] = snapshot.environment_only ? "environment" : "process";
+  out["mode"] = mode_of(snapshot);
   out["origin"] = name_of(snapshot.origin);
   out["pid"] = process.pid;
   out["start_ticks"] = process.start_ticks;

@@ -6,10 +6,12 @@
 
 #include "cudart_doctor/analyze/catalogue.hpp"
 #include "cudart_doctor/analyze/explain.hpp"
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/names.hpp"
 #include "render/render_parts.hpp"
+#include "render/run_phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -178,7 +180,11 @@ std::string property(std::string_view name, std::string_view value) {
 
 std::string properties_of(const Report& report) {
   std::string out = "    <properties>\n" + property("cudart-doctor", CUDART_DOCTOR_VERSION);
-  if (!report.snapshot.environment_only) {
+  if (const Recording* recording = report.snapshot.recording.get()) {
+    out += property("command", command_title(*recording));
+    if (report.timeline.story) out += property("story", story_text(report));
+  }
+  if (!report.snapshot.environment_only && !nobody_judged(report.snapshot)) {
     out += property("process", process_title(report.snapshot.process));
   }
   out += property("answer", headline_sentence(report));
@@ -191,6 +197,12 @@ std::string properties_of(const Report& report) {
   }
   out += property("exit code", std::to_string(report.verdict.exit_code));
   return out + "    </properties>\n";
+}
+
+std::string suite_name(const Snapshot& snapshot) {
+  if (snapshot.environment_only) return "cudart-doctor environment";
+  if (nobody_judged(snapshot)) return "cudart-doctor command";
+  return "cudart-doctor pid " + std::to_string(snapshot.process.pid);
 }
 
 std::string suite_attributes(const Snapshot& snapshot) {
@@ -206,9 +218,7 @@ std::string suite_attributes(const Snapshot& snapshot) {
 }  // namespace
 
 std::string render_junit(const Report& report) {
-  Suite suite{.name = report.snapshot.environment_only
-                          ? std::string("cudart-doctor environment")
-                          : "cudart-doctor pid " + std::to_string(report.snapshot.process.pid),
+  Suite suite{.name = suite_name(report.snapshot),
               .attributes = suite_attributes(report.snapshot),
               .properties = properties_of(report),
               .cases = {inspection_case(report)}};

@@ -2,6 +2,7 @@
 // the sentence as fits.
 #include <array>
 
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/names.hpp"
@@ -70,6 +71,7 @@ std::string without_stop(std::string sentence) {
 }
 
 std::string calm_sentence(const Report& report) {
+  if (nobody_judged(report.snapshot)) return without_stop(headline_sentence(report));
   std::vector<std::string> ids;
   for (std::size_t i = count_counted(report); i < report.findings.size(); ++i) {
     const std::string& id = report.findings[i].id;
@@ -82,11 +84,15 @@ std::string calm_sentence(const Report& report) {
   return out;
 }
 
+std::string who_of(const Snapshot& snapshot) {
+  if (snapshot.environment_only) return " (environment)";
+  if (nobody_judged(snapshot)) return " (command)";
+  return " (pid " + std::to_string(snapshot.process.pid) + ")";
+}
+
 Line line_of(const Report& report) {
   Line line;
-  line.who = report.snapshot.environment_only
-                 ? std::string(" (environment)")
-                 : " (pid " + std::to_string(report.snapshot.process.pid) + ")";
+  line.who = who_of(report.snapshot);
   if (report.verdict.end == RunEnd::undecided) {
     line.word = "UNKNOWN";
     line.sentence = without_stop(printable(report.verdict.undecided));

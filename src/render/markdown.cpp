@@ -2,11 +2,13 @@
 // what was not seen.
 #include <algorithm>
 
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/markdown_text.hpp"
 #include "render/names.hpp"
 #include "render/phrases.hpp"
+#include "render/run_phrases.hpp"
 #include "render/view.hpp"
 
 namespace cudart_doctor {
@@ -83,7 +85,7 @@ void write_head(Markdown& out, const Report& report) {
   out.line("");
   if (report.snapshot.environment_only) {
     out.item("Target", "environment only: no program was started");
-  } else {
+  } else if (!nobody_judged(report.snapshot)) {
     out.item("Target", "pid " + std::to_string(report.snapshot.process.pid) + " " +
                            markdown_code(process_title(report.snapshot.process)));
   }
@@ -93,6 +95,13 @@ void write_head(Markdown& out, const Report& report) {
   if (leads_with_finding(report)) write_finding(out, report.findings.front());
   write_list(out, "Allowance ended", report.allowances.ended, "-");
   write_list(out, "Loaded for this look", report.snapshot.self_notes, "-");
+  const Recording* recording = report.snapshot.recording.get();
+  if (recording == nullptr) return;
+  if (report.timeline.story) {
+    out.item("Story", markdown_sentence(story_text(report)));
+  }
+  out.item("Run", markdown_sentence(run_sentence(report, *recording)));
+  write_list(out, "Other processes", other_processes(report, *recording), "-");
 }
 
 void write_findings(Markdown& out, const Report& report) {
@@ -141,6 +150,22 @@ void write_runtimes(Markdown& out, const Report& report) {
   if (left_out != 0 || !copies.empty()) out.line("");
   if (left_out != 0) out.line(count_of(left_out, "more runtime"));
   if (!copies.empty()) out.line(markdown_sentence(copies));
+}
+
+void write_loads(Markdown& out, const Report& report) {
+  const Recording* recording = report.snapshot.recording.get();
+  const auto rows = recording == nullptr ? std::vector<LoadRow>{} : load_rows(report, *recording);
+  if (rows.empty()) return;
+  out.heading("Loads by time since the start");
+  out.table({"Time", "", "Kind", "File", "How"});
+  for (std::size_t i = 0; i < std::min(rows.size(), kMaxRuntimes); ++i) {
+    out.row({rows[i].time, rows[i].ref, std::string(rows[i].mark.word), markdown_code(rows[i].name),
+             markdown_sentence(rows[i].how)});
+  }
+  if (rows.size() > kMaxRuntimes) {
+    out.line("");
+    out.line(count_of(rows.size() - kMaxRuntimes, "more load"));
+  }
 }
 
 void write_answers(Markdown& out, const Report& report) {
@@ -197,6 +222,11 @@ void write_limits(Markdown& out, const Report& report) {
 std::string render_markdown(const Report& report) {
   Markdown out;
   write_head(out, report);
+  if (nobody_judged(report.snapshot)) {
+    write_loads(out, report);
+    write_limits(out, report);
+    return out.take();
+  }
   write_findings(out, report);
   write_runtimes(out, report);
   std::vector<std::string> companions = companion_lines(report, Detail::brief);
@@ -204,6 +234,7 @@ std::string render_markdown(const Report& report) {
     out.line("");
     write_list(out, "Driver and companions", companions, "-");
   }
+  write_loads(out, report);
   write_answers(out, report);
   write_probe(out, report);
   write_limits(out, report);

@@ -253,4 +253,53 @@ std::string_view name_of(ProbeOutcome value) {
   return {};
 }
 
+std::string_view name_of(LoadKind value) {
+  switch (value) {
+    case LoadKind::load: return "load";
+    case LoadKind::unload: return "unload";
+  }
+  return {};
+}
+
+std::string_view name_of(LoadCause value) {
+  switch (value) {
+    case LoadCause::unknown: return "unknown";
+    case LoadCause::program: return "program";
+    case LoadCause::needed: return "needed";
+    case LoadCause::preload: return "preload";
+    case LoadCause::opened: return "opened";
+  }
+  return {};
+}
+
+std::string_view name_of(ProcessEnd value) {
+  switch (value) {
+    case ProcessEnd::running: return "running";
+    case ProcessEnd::exited: return "exited";
+    case ProcessEnd::signalled: return "signalled";
+    case ProcessEnd::replaced_by_exec: return "replaced_by_exec";
+    case ProcessEnd::unknown: return "unknown";
+  }
+  return {};
+}
+
+std::string_view name_of(JudgeMoment value) {
+  switch (value) {
+    case JudgeMoment::none: return "none";
+    case JudgeMoment::exit: return "exit";
+    case JudgeMoment::ready: return "ready";
+    case JudgeMoment::load: return "load";
+  }
+  return {};
+}
+
+std::string_view name_of(StoryReason value) {
+  switch (value) {
+    case StoryReason::look_alike: return "look_alike";
+    case StoryReason::finding: return "finding";
+    case StoryReason::first_runtime: return "first_runtime";
+  }
+  return {};
+}
+
 }  // namespace cudart_doctor

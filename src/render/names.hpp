@@ -33,5 +33,10 @@ std::string_view name_of(ChildEndKind value);
 std::string_view name_of(Mechanism value);
 std::string_view name_of(ProbeDecision value);
 std::string_view name_of(ProbeOutcome value);
+std::string_view name_of(LoadKind value);
+std::string_view name_of(LoadCause value);
+std::string_view name_of(ProcessEnd value);
+std::string_view name_of(JudgeMoment value);
+std::string_view name_of(StoryReason value);
 
 }  // namespace cudart_doctor

@@ -80,6 +80,12 @@ Snapshot redacted(Snapshot snapshot) {
   if (auto* command_line = snapshot.process.command_line.get()) {
     *command_line = redact_arguments(*command_line);
   }
+  if (auto* recording = snapshot.recording.get()) {
+    recording->command = redact_arguments(recording->command);
+    for (RecordedProcess& process : recording->processes) {
+      process.command_line = redact_arguments(process.command_line);
+    }
+  }
   if (auto* environment = snapshot.environment.get()) {
     for (auto& [name, value] : environment->variables) {
       const bool withheld = !is_reported_variable(name) || is_secret_name(name);

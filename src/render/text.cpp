@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "render/describe.hpp"
 #include "render/names.hpp"
 #include "render/phrases.hpp"
@@ -16,21 +17,34 @@ constexpr std::size_t kScreen = 40;  // Lines that a report should not exceed, u
 
 // From everything that is worth a line to what an answer cannot do without. The last one fits any
 // report: each part has a line or two in it.
-constexpr std::array<Room, 8> kRooms{{
+constexpr std::array<Room, 10> kRooms{{
     {},
-    {.evidence = 2, .further = 4, .installed = 2, .companions = 2, .unknown_rules = 2},
+    {.evidence = 2,
+     .further = 4,
+     .installed = 2,
+     .companions = 2,
+     .unknown_rules = 2,
+     .processes = 3,
+     .events = 4,
+     .story_lines = 7},
     {.evidence = 1,
      .further = 3,
      .installed = 1,
      .companions = 2,
      .unknown_rules = 1,
-     .reason_lines = 2},
+     .reason_lines = 2,
+     .processes = 2,
+     .events = 4,
+     .story_lines = 7},
     {.evidence = 1,
      .further = 2,
      .installed = 1,
      .companions = 1,
      .unknown_rules = 0,
-     .reason_lines = 2},
+     .reason_lines = 2,
+     .processes = 2,
+     .events = 3,
+     .story_lines = 6},
     {.evidence = 1,
      .further = 2,
      .installed = 0,
@@ -40,7 +54,10 @@ constexpr std::array<Room, 8> kRooms{{
      .sentence_lines = 4,
      .detail_lines = 3,
      .probe_rows = 4,
-     .unseen = 2},
+     .unseen = 2,
+     .processes = 2,
+     .events = 3,
+     .story_lines = 6},
     {.evidence = 1,
      .further = 2,
      .installed = 0,
@@ -54,7 +71,10 @@ constexpr std::array<Room, 8> kRooms{{
      .answers = 6,
      .probe_rows = 4,
      .peers = 2,
-     .unseen = 2},
+     .unseen = 2,
+     .processes = 1,
+     .events = 2,
+     .story_lines = 6},
     {.evidence = 1,
      .further = 1,
      .installed = 0,
@@ -72,7 +92,52 @@ constexpr std::array<Room, 8> kRooms{{
      .answers = 3,
      .probe_rows = 2,
      .peers = 1,
-     .unseen = 1},
+     .unseen = 1,
+     .processes = 1,
+     .events = 0,
+     .story_lines = 5},
+    {.evidence = 0,
+     .further = 0,
+     .installed = 0,
+     .companions = 1,
+     .unknown_rules = 0,
+     .reason_lines = 1,
+     .sentence_lines = 2,
+     .fixes = 2,
+     .no_help = 1,
+     .ended = 1,
+     .loads = 1,
+     .allowed = 1,
+     .mapped = 4,
+     .detail_lines = 0,
+     .answers = 3,
+     .probe_rows = 1,
+     .peers = 1,
+     .unseen = 1,
+     .processes = 1,
+     .events = 0,
+     .story_lines = 5},
+    {.evidence = 0,
+     .further = 0,
+     .installed = 0,
+     .companions = 1,
+     .unknown_rules = 0,
+     .reason_lines = 1,
+     .sentence_lines = 2,
+     .fixes = 1,
+     .no_help = 0,
+     .ended = 1,
+     .loads = 0,
+     .allowed = 0,
+     .mapped = 3,
+     .detail_lines = 0,
+     .answers = 2,
+     .probe_rows = 0,
+     .peers = 0,
+     .unseen = 1,
+     .processes = 1,
+     .events = 0,
+     .story_lines = 5},
     {.evidence = 0,
      .further = 0,
      .installed = 0,
@@ -90,7 +155,10 @@ constexpr std::array<Room, 8> kRooms{{
      .answers = 1,
      .probe_rows = 0,
      .peers = 0,
-     .unseen = 0},
+     .unseen = 0,
+     .processes = 0,
+     .events = 0,
+     .story_lines = 1},
 }};
 
 }  // namespace
@@ -244,6 +312,12 @@ namespace {
 /// Whether the steps of rules, which somebody asked for, are in it.
 enum class Steps : bool { out, in };
 
+/// A command that was recorded ends with its own code.
+std::string exit_label(const Report& report) {
+  if (report.snapshot.recording.is_known()) return "VERDICT";
+  return "EXIT " + std::to_string(report.verdict.exit_code);
+}
+
 std::string written(const Report& report, const TextOptions& options, const Room& room,
                     Steps steps) {
   TextWriter writer(options, room);
@@ -251,11 +325,19 @@ std::string written(const Report& report, const TextOptions& options, const Room
   if (leads_with_finding(report)) write_main_finding(writer, report.findings.front());
   write_list(writer, "ALLOW", report.allowances.ended, room.ended);
   write_list(writer, "LOADED", report.snapshot.self_notes, room.loads);
+  write_story(writer, report);
+  if (nobody_judged(report.snapshot)) {
+    write_loads(writer, report);
+    write_unseen(writer, report);
+    writer.labelled(exit_label(report), exit_reason(report));
+    return writer.take();
+  }
   writer.blank();
   write_further_findings(writer, report);
   write_allowed_findings(writer, report);
   write_runtimes(writer, report);
   write_companions(writer, report);
+  write_loads(writer, report);
   write_answers(writer, report);
   if (steps == Steps::in) write_selections(writer, report);
   write_probe(writer, report);
@@ -263,7 +345,7 @@ std::string written(const Report& report, const TextOptions& options, const Room
   write_unseen(writer, report);
   write_read(writer, report);
   write_more(writer, report);
-  writer.labelled("EXIT " + std::to_string(report.verdict.exit_code), exit_reason(report));
+  writer.labelled(exit_label(report), exit_reason(report));
   return writer.take();
 }
 

@@ -1,6 +1,8 @@
 // The head of the text report: how grave, which process, on which node and cards; then the answer.
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
+#include "render/run_phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -28,6 +30,7 @@ Word word_of(const Report& report) {
 /// "pid 4121 (inside: 77) sglang::scheduler_TP0"
 std::string who_of(const Snapshot& snapshot) {
   if (snapshot.environment_only) return "environment only: no program was started";
+  if (nobody_judged(snapshot)) return "command " + command_title(*snapshot.recording.get());
   const ProcessFacts& process = snapshot.process;
   std::string out = "pid " + std::to_string(process.pid);
   const auto inner = inner_pid(process);

@@ -1,9 +1,11 @@
 // UNSEEN and READ: what this look could not see, and what it did.
 #include <algorithm>
 
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/phrases.hpp"
+#include "render/run_phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -75,6 +77,8 @@ void add_maps(std::vector<std::string>& lines, const Snapshot& snapshot) {
 std::vector<std::string> unseen(const Report& report, Detail detail) {
   const Snapshot& snapshot = report.snapshot;
   std::vector<std::string> lines;
+  if (const auto* recording = snapshot.recording.get()) lines = run_limits(*recording);
+  if (nobody_judged(snapshot)) return lines;
   if (!report.verdict.undecided.empty() && report.verdict.end != RunEnd::undecided) {
     lines.push_back(printable(report.verdict.undecided));
   }
@@ -126,6 +130,7 @@ std::string environment_text(const Snapshot& snapshot) {
 
 std::string read_text(const Report& report) {
   const Snapshot& snapshot = report.snapshot;
+  if (nobody_judged(snapshot)) return "the recording alone";
   const std::size_t other =
       std::min<std::size_t>(snapshot.capture.not_elf, snapshot.objects.size());
   std::string text = std::to_string(snapshot.capture.objects_read) + " of " +

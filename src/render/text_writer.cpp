@@ -19,6 +19,15 @@ std::string trim_end(std::string text) {
 }  // namespace
 
 void TextWriter::entry(const Lead& lead, std::string_view sentence, std::size_t max_lines) {
+  write(lead, sentence, std::min(max_lines, room_.sentence_lines));
+}
+
+void TextWriter::labelled_whole(std::string_view label, std::string_view sentence,
+                                std::size_t max_lines) {
+  write({.before = pad(label, kTextColumn)}, sentence, max_lines);
+}
+
+void TextWriter::write(const Lead& lead, std::string_view sentence, std::size_t max_lines) {
   const std::size_t width =
       display_width(lead.before) + display_width(lead.word) + display_width(lead.after);
   // On a narrow terminal a long lead would leave the sentence a few columns: it goes below then.
@@ -32,7 +41,7 @@ void TextWriter::entry(const Lead& lead, std::string_view sentence, std::size_t 
   const auto lines =
       wrap(sentence, {.first = below ? left_of(hang) : left,
                       .rest = left_of(hang),
-                      .max_lines = verbose() ? 0 : std::min(max_lines, room_.sentence_lines),
+                      .max_lines = verbose() ? 0 : max_lines,
                       .long_words = verbose() ? LongWords::keep : LongWords::shorten});
   const std::string first = lead.before + paint(lead.word, lead.tone, options_.color) + lead.after;
   line(trim_end(below ? first : first + lines.front()));

@@ -47,6 +47,9 @@ struct Room {
   std::size_t probe_rows = kAll;      ///< Rows below the probe's sentence.
   std::size_t peers = kAll;           ///< Processes named with --peer.
   std::size_t unseen = kAll;          ///< What could not be seen.
+  std::size_t processes = 4;          ///< Other processes of a command, alike ones together.
+  std::size_t events = 6;             ///< Loads of a command.
+  std::size_t story_lines = 8;        ///< Lines of a command's story.
 };
 
 class TextWriter {
@@ -64,6 +67,8 @@ class TextWriter {
   /// As entry, with a label of the report's left column ("EFFECT").
   void labelled(std::string_view label, std::string_view sentence,
                 std::size_t max_lines = kMaxLines);
+  /// As labelled, in up to `max_lines` lines even where other sentences have fewer.
+  void labelled_whole(std::string_view label, std::string_view sentence, std::size_t max_lines);
   /// A path on a line of its own, `after` behind it: shortened to fit; when verbose whole, below
   /// the lead where it does not fit behind it.
   void path_line(const Lead& lead, std::string_view path, std::string_view after);
@@ -86,6 +91,7 @@ class TextWriter {
   [[nodiscard]] std::size_t left_of(std::size_t used) const {
     return used < options_.columns ? options_.columns - used : 0;
   }
+  void write(const Lead& lead, std::string_view sentence, std::size_t max_lines);
   TextOptions options_;
   Room room_;
   std::string out_;
@@ -106,9 +112,15 @@ std::string severity_word(Severity severity);
 /// The first lines: how grave, which process, where; then the answer.
 void write_head(TextWriter& writer, const Report& report);
 
+/// Of a command that was recorded: how the library that matters came in, what the command did, what
+/// became of its other processes.
+void write_story(TextWriter& writer, const Report& report);
+
 /// The parts of the report below the findings, in their order.
 void write_runtimes(TextWriter& writer, const Report& report);
 void write_companions(TextWriter& writer, const Report& report);
+/// What a command loaded, in order.
+void write_loads(TextWriter& writer, const Report& report);
 void write_answers(TextWriter& writer, const Report& report);
 /// How rules decided, step by step: those that were asked for, or all when verbose.
 void write_selections(TextWriter& writer, const Report& report);

@@ -59,7 +59,8 @@ Result<void> replace_file(const std::string& path, const struct stat* old, std::
   const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) {
     const int error = errno;
-    if (old != nullptr && is_closed_folder(error)) return write_opened(path, O_TRUNC | O_NOFOLLOW, bytes);
+    if (old != nullptr && is_closed_folder(error))
+      return write_opened(path, O_TRUNC | O_NOFOLLOW, bytes);
     return cannot_write(path, error);
   }
   const auto written = write_all(fd.get(), bytes);

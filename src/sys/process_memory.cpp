@@ -51,13 +51,14 @@ Result<std::size_t> ProcessMemory::read_by_call(std::uint64_t offset, std::span<
 }
 
 Result<std::size_t> ProcessMemory::read_by_file(std::uint64_t offset, std::span<std::byte> out) {
-  if (!mem_.valid()) {
+  if (descriptor_ < 0) {
     auto fd = process_.open_file("mem");
     if (!fd) return tl::unexpected(fd.error());
     mem_ = std::move(*fd);
+    descriptor_ = mem_.get();
   }
   while (true) {
-    const ssize_t count = ::pread(mem_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+    const ssize_t count = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
     if (count >= 0) return static_cast<std::size_t>(count);
     if (errno == EINTR) continue;
     // EIO: the page is not there (or cannot be read by others, as [vvar]).

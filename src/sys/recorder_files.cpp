@@ -95,9 +95,7 @@ Result<UniqueFd> listen_at(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
-  sockaddr_storage storage{};
-  std::memcpy(&storage, &address, sizeof address);
-  const auto* const generic = static_cast<const sockaddr*>(static_cast<const void*>(&storage));
+  const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
   if (::bind(fd.get(), generic, sizeof address) != 0) {
     return failed("the socket cannot be made", errno);
   }

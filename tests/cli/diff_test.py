@@ -7,7 +7,7 @@ import subprocess
 import support
 from support import Case, DOCTOR, clean_environment, doctor
 
-AREAS = ["verdict", "findings", "runtimes", "order", "selections", "consumers", "driver",
+AREAS = ["verdict", "findings", "runtimes", "order", "loads", "selections", "consumers", "driver",
          "environment", "probe", "namespaces"]
 
 

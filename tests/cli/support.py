@@ -83,11 +83,15 @@ def missing(test, reason):
     test.skipTest(reason)
 
 
+def fixture_folder():
+    """Where scripts/fetch-fixtures puts what it fetches."""
+    return pathlib.Path(os.environ.get("CUDART_DOCTOR_FIXTURES") or os.path.expanduser(
+        os.environ.get("XDG_CACHE_HOME", "~/.cache") + "/cudart-doctor/fixtures"))
+
+
 def fixture(test, name, pattern):
     """The one file of a wheel's fixture that matches `pattern`."""
-    folder = os.environ.get("CUDART_DOCTOR_FIXTURES") or os.path.expanduser(
-        os.environ.get("XDG_CACHE_HOME", "~/.cache") + "/cudart-doctor/fixtures")
-    found = sorted(pathlib.Path(folder, name).glob(pattern))
+    found = sorted((fixture_folder() / name).glob(pattern))
     if not found:
         missing(test, f"no fixture {name}/{pattern} (scripts/fetch-fixtures)")
     return found[0]

@@ -40,6 +40,18 @@ Snapshot snapshot_of_alice() {
   snapshot.process.namespaces = {{"mnt", 1}};
   snapshot.probe.devices.emplace_back().uuid = "GPU-cc1d84a2-1111";
   snapshot.probe.environment = {{"CUDA_VISIBLE_DEVICES", "GPU-cc1d84a2"}};
+  Recording recording;
+  recording.command = {"serve", "--host", "node-6", "/home/alice/srv.py"};
+  LoadEvent event;
+  event.path = "/home/alice/lib/libcudart.so.12";
+  event.python = {{"/home/erin/app/mhc.py", 12, "<module>", "mhc"}};
+  recording.events = {event};
+  RecordedProcess process;
+  process.command_line = {"worker", "--master-addr=node-7", "/home/erin/x"};
+  process.not_judged = "/home/frank: denied";
+  process.headline = "FlashInfer 0.6.17 would take a stub.";
+  recording.processes = {process};
+  snapshot.recording = RecordingFact::known(recording);
   return snapshot;
 }
 
@@ -49,7 +61,7 @@ TEST_CASE("no field of a snapshot keeps a name") {
   const Snapshot clean = anonymized(snapshot_of_alice());
   const std::string all = snapshot_to_json(clean) + clean.maps.text;
   for (const char* name : {"/alice", "alice-train", "carol", "dave", "bob", "gpu-17", "node-5",
-                           "10.0.0.", "a@b", "cc1d84a2"}) {
+                           "erin", "frank", "node-6", "node-7", "10.0.0.", "a@b", "cc1d84a2"}) {
     INFO(name);
     CHECK(all.find(name) == std::string::npos);
   }
@@ -74,6 +86,16 @@ TEST_CASE("a name has one stand-in in all fields, and two paths stay two") {
                                  "serve --host address-2 --mail=mail-1"});
 }
 
+TEST_CASE("a recording keeps its versions and places without the names") {
+  const Snapshot clean = anonymized(snapshot_of_alice());
+  const Recording& recording = *clean.recording.get();
+  CHECK(recording.events[0].path == clean.objects[0].path());
+  CHECK(recording.events[0].python[0].file.ends_with("/app/mhc.py"));
+  CHECK(recording.processes[0].headline == "FlashInfer 0.6.17 would take a stub.");
+  CHECK(recording.command[1] == "--host");
+  CHECK(recording.processes[0].command_line[1].starts_with("--master-addr=host-"));
+}
+
 TEST_CASE("what rules go by stays as it was") {
   const Snapshot before = snapshot_of_alice();
   const Snapshot clean = anonymized(before);
@@ -96,7 +118,7 @@ TEST_CASE("a text beside the snapshot has the same stand-ins") {
   names.learn(snapshot_of_alice());
   names.learn("RuntimeError at /home/zoe/x on 10.0.0.7");
   CHECK(names.replaced("/home/alice and /home/zoe on 10.0.0.7, 10.0.0.5") ==
-        "/home/user-1 and /home/user-5 on address-3, address-1");
+        "/home/user-1 and /home/user-7 on address-3, address-1");
 }
 
 TEST_CASE("every host of a command line's list has a stand-in") {

@@ -115,6 +115,69 @@ ProbeFacts full_probe() {
   return probe;
 }
 
+LoadEvent full_event() {
+  LoadEvent event;
+  event.kind = LoadKind::unload;
+  event.nanoseconds = INT64_MIN;
+  event.pid = 4121;
+  event.tid = 7;
+  event.path = "/lib\xff.so";
+  event.key = FileKey{8, 1, UINT64_MAX};
+  event.base = UINT64_MAX;
+  event.loader_namespace = 2;
+  event.order = 12;
+  event.cause = LoadCause::opened;
+  event.requested = "lib\xff.so";
+  event.requester = "/bin/python\xff";
+  event.caller = NativeCaller{"/c\xff.so", UINT64_MAX, "init\xff"};
+  event.python = {{"/s/a\xff.py", 31, "<module>", "a\xff"}, {"/s/b.py", 9, "load", ""}};
+  event.python_note = "cut";
+  return event;
+}
+
+RecordedProcess full_process() {
+  RecordedProcess process;
+  process.pid = 4121;
+  process.parent_pid = 4100;
+  process.began = 5;
+  process.executable = "/bin/python\xff";
+  process.command_line = {"python", "a\xff"};
+  process.recorded = true;
+  process.unrecorded = "a static program";
+  process.end = ProcessEnd::replaced_by_exec;
+  process.status = -1;
+  process.judged = JudgeMoment::load;
+  process.not_judged = "it was gone";
+  process.copy_of = 4100;
+  process.worst = Severity::critical;
+  process.findings = {"RT04"};
+  process.headline = "headline";
+  process.undecided = "unread";
+  process.lost = UINT64_MAX;
+  return process;
+}
+
+Recording full_recording() {
+  Recording recording;
+  recording.command = {"serve", "\xff"};
+  recording.recorder = "/tmp/run-x/a\xff.so";
+  recording.started_at = "2026-01-02T03:04:05Z";
+  recording.duration = 6;
+  recording.end = ProcessEnd::signalled;
+  recording.status = 9;
+  recording.root_pid = 4100;
+  recording.ready_when = "port:8000";
+  recording.ready = true;
+  recording.gated = true;
+  recording.stopped = true;
+  recording.judged_pid = 4121;
+  recording.processes = {full_process(), {}};
+  recording.events = {full_event(), {}};
+  recording.events_dropped = 3;
+  recording.limits = {"musl"};
+  return recording;
+}
+
 /// Every field away from its default, bytes that are no UTF-8 in every kind of text.
 Snapshot full_snapshot() {
   Snapshot snapshot;
@@ -216,6 +279,7 @@ Snapshot full_snapshot() {
   snapshot.capture.notes = {"n"};
   snapshot.peers = {full_peer(), {}};
   snapshot.probe = full_probe();
+  snapshot.recording = RecordingFact::known(full_recording());
   return snapshot;
 }
 
@@ -372,6 +436,63 @@ TEST_CASE("a probe comes back from a bundle") {
   CHECK(runtime.elsewhere == std::vector<std::string>{"cudaMalloc in /opt/hook.so"});
   CHECK(runtime.exporter.kind == ChildEndKind::left);
   CHECK(runtime.importer.status == -1);
+}
+
+TEST_CASE("a recording comes back from a bundle") {
+  const Snapshot before = full_snapshot();
+  const auto after = snapshot_from_json(snapshot_to_json(before), before.maps.text, "s");
+  REQUIRE(after);
+  const Recording* recording = after->recording.get();
+  REQUIRE(recording != nullptr);
+  CHECK(recording->command == std::vector<std::string>{"serve", "\xff"});
+  CHECK(recording->recorder == "/tmp/run-x/a\xff.so");
+  CHECK(recording->started_at == "2026-01-02T03:04:05Z");
+  CHECK(recording->duration == 6);
+  CHECK(recording->end == ProcessEnd::signalled);
+  CHECK(recording->status == 9);
+  CHECK(recording->root_pid == 4100);
+  CHECK(recording->ready_when == "port:8000");
+  CHECK((recording->ready && recording->gated && recording->stopped));
+  CHECK(recording->judged_pid == 4121);
+  CHECK(recording->events_dropped == 3);
+  CHECK(recording->limits == std::vector<std::string>{"musl"});
+  const LoadEvent& event = recording->events.at(0);
+  CHECK(event.kind == LoadKind::unload);
+  CHECK(event.nanoseconds == INT64_MIN);
+  CHECK(event.tid == 7);
+  CHECK(event.path == "/lib\xff.so");
+  CHECK(event.key == FileKey{8, 1, UINT64_MAX});
+  CHECK(event.base == UINT64_MAX);
+  CHECK(event.loader_namespace == 2);
+  CHECK(event.order == 12);
+  CHECK(event.cause == LoadCause::opened);
+  CHECK(event.requested == "lib\xff.so");
+  CHECK(event.requester == "/bin/python\xff");
+  CHECK(event.caller->symbol == "init\xff");
+  CHECK(event.python.at(0).line == 31);
+  CHECK(event.python.at(1).function == "load");
+  CHECK(event.python_note == "cut");
+  const RecordedProcess& process = recording->processes.at(0);
+  CHECK(process.parent_pid == 4100);
+  CHECK(process.began == 5);
+  CHECK(process.recorded);
+  CHECK(process.end == ProcessEnd::replaced_by_exec);
+  CHECK(process.judged == JudgeMoment::load);
+  CHECK(process.not_judged == "it was gone");
+  CHECK(process.copy_of == 4100);
+  CHECK(process.worst == Severity::critical);
+  CHECK(process.findings == std::vector<std::string>{"RT04"});
+  CHECK(process.lost == UINT64_MAX);
+  CHECK_FALSE(recording->processes.at(1).worst);
+}
+
+TEST_CASE("a bundle from before recordings is one of a process that was not recorded") {
+  auto document = nlohmann::json::parse(snapshot_to_json(full_snapshot()));
+  document.erase("recording");
+  const auto after = snapshot_from_json(document.dump(), full_snapshot().maps.text, "s");
+  REQUIRE(after);
+  CHECK_FALSE(after->recording.is_asked());
+  CHECK(after->probe.milliseconds == 480);
 }
 
 TEST_CASE("every key of the format is needed and is named when it is missing") {

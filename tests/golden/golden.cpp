@@ -14,19 +14,21 @@
 #include "cudart_doctor/collect/bundle.hpp"
 #include "cudart_doctor/collect/process_facts.hpp"
 #include "cudart_doctor/render/render.hpp"
+#include "golden/recorded.hpp"
 
 namespace cudart_doctor::test {
 namespace {
 
-enum class Origin { bundle, case_file, refusal };
+enum class Origin { bundle, case_file, refusal, recording };
 
 struct Situation {
   std::string_view name;
   Origin origin = Origin::bundle;
-  std::string_view source{};  ///< Of a case: its file in tests/cases.
+  std::string_view source{};  ///< Of a case: its file in tests/cases. Of a recording: the bundle of
+                              ///< the process that was judged; "": none was.
 };
 
-constexpr std::array<Situation, 10> kSituations{{
+constexpr std::array<Situation, 13> kSituations{{
     {"healthy"},
     {"stub_first"},
     {"two_majors"},
@@ -37,6 +39,9 @@ constexpr std::array<Situation, 10> kSituations{{
     {"equal_inner_pids", Origin::case_file, "OC-02.case"},
     {"static_only"},
     {"no_permission", Origin::refusal},
+    {"run_stub", Origin::recording, "stub_first"},
+    {"run_odd", Origin::recording, "stub_first"},
+    {"run_nothing", Origin::recording},
 }};
 
 /// A case does not say who its process is; a report of a server does.
@@ -72,11 +77,22 @@ std::string refusal() {
   return "cudart-doctor: error: " + refused(error, process, kNobody).message + "\n";
 }
 
+Result<Snapshot> snapshot_of(const Situation& situation) {
+  const std::string folder = GOLDEN_DIRECTORY "/";
+  switch (situation.origin) {
+    case Origin::bundle: return read_bundle(folder + std::string(situation.name));
+    case Origin::recording:
+      return with_recording(folder + std::string(situation.name) + ".recording.json",
+                            situation.source.empty() ? "" : folder + std::string(situation.source));
+    case Origin::case_file:
+    case Origin::refusal: break;
+  }
+  return from_case(situation.source);
+}
+
 Result<std::string> text_of(const Situation& situation) {
   if (situation.origin == Origin::refusal) return refusal();
-  auto snapshot = situation.origin == Origin::bundle
-                      ? read_bundle(std::string(GOLDEN_DIRECTORY "/").append(situation.name))
-                      : from_case(situation.source);
+  auto snapshot = snapshot_of(situation);
   if (!snapshot) return tl::unexpected(snapshot.error());
   return render_text(make_report(std::move(*snapshot), {}), {});
 }

@@ -9,6 +9,7 @@
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/collect/bundle.hpp"
 #include "cudart_doctor/render/render.hpp"
+#include "golden/recorded.hpp"
 #include "support/catch.hpp"
 #include "support/report_builder.hpp"
 
@@ -47,11 +48,21 @@ void add_bundles(std::vector<Named>& out) {
   }
 }
 
+void add_recordings(std::vector<Named>& out) {
+  for (const std::string name : {"run_stub", "run_odd", "run_nothing"}) {
+    const std::string bundle = name == "run_nothing" ? "" : GOLDEN_DIRECTORY "/stub_first";
+    auto snapshot = with_recording(GOLDEN_DIRECTORY "/" + name + ".recording.json", bundle);
+    REQUIRE(snapshot);
+    out.push_back({name, make_report(std::move(*snapshot), {})});
+  }
+}
+
 const std::vector<Named>& every_report() {
   static const std::vector<Named> all = [] {
     std::vector<Named> out;
     add_cases(out);
     add_bundles(out);
+    add_recordings(out);
     return out;
   }();
   return all;

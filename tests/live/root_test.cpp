@@ -7,9 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstring>
 #include <filesystem>
 
 #include "cudart_doctor/collect/bundle.hpp"
+#include "cudart_doctor/formats/proc_text.hpp"
+#include "cudart_doctor/sys/process_memory.hpp"
 #include "cudart_doctor/sys/supervise.hpp"
 #include "live_support.hpp"
 #include "support/catch.hpp"
@@ -49,6 +53,28 @@ TEST_CASE("root sees another user's process") {
   REQUIRE(snapshot);
   CHECK(snapshot->process.uid == kNobody);
   CHECK(snapshot->objects.front().route == ReadRoute::map_files);
+}
+
+TEST_CASE("memory that was opened before is read without the right to open it") {
+  need_root();
+  Victim victim;
+  auto result = run_supervised({}, [&](Progress&) {
+    const auto root = ProcDirectory::open("/proc");
+    const auto process = root->child(std::to_string(victim.pid()));
+    const auto maps = parse_maps(process->read_file("maps").value());
+    const auto descriptor = process->open_file("mem");
+    become_nobody();
+    std::array<std::byte, 4> bytes{};
+    ProcessMemory refused(*process, victim.pid());
+    const bool denied = !refused.read_at(maps->rows.front().lo, bytes);
+    ProcessMemory opened(*process, victim.pid(), descriptor->get());
+    const auto count = opened.read_at(maps->rows.front().lo, bytes);
+    const bool read = count && *count == 4 && std::memcmp(bytes.data(), "\177ELF", 4) == 0;
+    return work_result(denied ? "denied" : "", read ? 0 : 1);
+  });
+  REQUIRE(result);
+  CHECK(result->output == "denied");
+  CHECK(result->code == 0);
 }
 
 TEST_CASE("another user is refused, with what would be needed") {

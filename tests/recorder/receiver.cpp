@@ -1,18 +1,18 @@
 // Starts a command under the recorder and writes what it says, one line of JSON a packet:
 //   receiver FILE ANSWER -- COMMAND...
-// ANSWER: proceed, hold, never (no `sync` is answered), leave (ends the channel at the first
-// packet), deaf (packets are not even read). Its own exit code is the command's.
+// ANSWER: proceed, hold, leave (the channel ends at the first packet), leave-at-sync (at the first
+// `sync`), deaf (packets are not even read). Its own exit code is the command's.
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
 
+#include "cudart_doctor/formats/recorder_environment.hpp"
 #include "cudart_doctor/formats/recorder_wire.hpp"
 #include "cudart_doctor/sys/recorder_channel.hpp"
 #include "cudart_doctor/sys/recorder_files.hpp"
@@ -20,6 +20,11 @@
 using namespace cudart_doctor;
 
 namespace {
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
 
 std::string hex(std::string_view bytes) {
   std::string out;
@@ -37,10 +42,13 @@ class Receiver {
   Receiver(RecorderFiles files, const std::string& file, std::string answer)
       : files_(std::move(files)),
         channel_(files_->listener()),
-        file_(file),
+        file_(std::fopen(file.c_str(), "we")),  // Not for the command.
         answer_(std::move(answer)) {
-    file_ << "{\"library\": \"" << files_->library() << "\"}" << std::endl;
+    write("{\"library\": \"" + files_->library() + "\"}");
   }
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+  ~Receiver() { std::fclose(file_); }
 
   [[nodiscard]] const std::string& library() const { return files_->library(); }
 
@@ -56,7 +64,7 @@ class Receiver {
     if (::poll(entries.data(), entries.size(), milliseconds) <= 0) return false;
     for (const auto& packet : channel_->take()) {
       note(packet);
-      if (answer_ == "leave") {
+      if (answer_ == "leave" || (answer_ == "leave-at-sync" && is_sync(packet))) {
         channel_.reset();
         files_.reset();
         return false;
@@ -66,19 +74,29 @@ class Receiver {
   }
 
  private:
+  static bool is_sync(const RecorderPacket& packet) {
+    const auto record = parse_record(packet.bytes);
+    return record && record->kind == WireKind::sync;
+  }
+
   void note(const RecorderPacket& packet) {
     const auto record = parse_record(packet.bytes);
-    file_ << "{\"pid\": " << packet.pid << ", \"connection\": " << packet.connection
-          << ", \"parsed\": " << (record ? "true" : "false") << ", \"bytes\": \""
-          << hex(packet.bytes) << "\"}" << std::endl;
-    if (!record || record->kind != WireKind::sync) return;
+    write("{\"pid\": " + std::to_string(packet.pid) + ", \"connection\": " +
+          std::to_string(packet.connection) + ", \"parsed\": " + (record ? "true" : "false") +
+          ", \"bytes\": \"" + hex(packet.bytes) + "\"}");
+    if (!is_sync(packet)) return;
     if (answer_ == "proceed") channel_->answer(packet.connection, kProceed);
     if (answer_ == "hold") channel_->answer(packet.connection, kHold);
   }
 
+  void write(const std::string& line) {
+    std::fputs((line + "\n").c_str(), file_);
+    std::fflush(file_);
+  }
+
   std::optional<RecorderFiles> files_;
   std::optional<RecorderChannel> channel_;
-  std::ofstream file_;
+  std::FILE* file_;
   std::string answer_;
 };
 
@@ -92,11 +110,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   Receiver receiver(std::move(*files), argv[1], argv[2]);
-  const char* const own = std::getenv("LD_AUDIT");
-  const std::string audit = (own == nullptr ? "" : std::string(own) + ":") + receiver.library();
+  const std::string audit = recorder_audit(variable("LD_AUDIT"), receiver.library());
+  const std::string tunables = recorder_tunables(variable("GLIBC_TUNABLES"));
   const pid_t child = ::fork();
   if (child == 0) {
     ::setenv("LD_AUDIT", audit.c_str(), 1);
+    ::setenv("GLIBC_TUNABLES", tunables.c_str(), 1);
     ::execvp(argv[4], argv + 4);
     ::_exit(127);
   }

@@ -261,6 +261,8 @@ std::vector<std::pair<std::string, Report>> all_reports() {
   reports.emplace_back("probed", probed_report());
   reports.emplace_back("failed_probe", failed_probe_report());
   reports.emplace_back("refused_probe", refused_probe_report());
+  reports.emplace_back("recorded", recorded_report());
+  reports.emplace_back("nobody", nobody_report());
   reports.emplace_back("default", Report{});
   for (const auto& text : nasty_texts()) {
     reports.emplace_back("hostile_" + std::to_string(reports.size()), hostile_report(text));

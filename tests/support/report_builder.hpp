@@ -27,6 +27,10 @@ Report crowded_report();
 Report probed_report();
 Report failed_probe_report();
 Report refused_probe_report();
+/// A command that loaded the shim: the story, several processes and one that is odd.
+Report recorded_report();
+/// A command of which no process was judged.
+Report nobody_report();
 /// Every foreign text is `text`, every sentence embeds it escaped.
 Report hostile_report(const std::string& text);
 

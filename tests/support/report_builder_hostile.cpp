@@ -1,4 +1,5 @@
 // A report in which every foreign text attacks the reader.
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "support/report_builder.hpp"
 #include "support/report_parts.hpp"
@@ -31,6 +32,49 @@ std::vector<std::string> nasty_texts() {
           "1\xef\xbf\xbe\xef\xbf\xbf/libcudart.so.12",
           ""};
 }
+
+namespace {
+
+/// Its foreign texts are the path of the first object.
+Recording hostile_recording(const Report& report, const std::string& sentence) {
+  const std::string text = report.snapshot.objects.front().path();
+  LoadEvent event;
+  event.pid = 4121;
+  event.path = text;
+  event.key = report.snapshot.objects.front().key;
+  event.cause = LoadCause::opened;
+  event.requested = text;
+  event.requester = text;
+  event.caller = NativeCaller{.object = text, .symbol = text};
+  event.python = {{text, 1, text, text}, {text + "2", 2, "<module>", text}};
+  event.python_note = sentence;
+  LoadEvent needed = event;
+  needed.cause = LoadCause::needed;
+  LoadEvent native = event;
+  native.python.clear();
+  RecordedProcess process;
+  process.pid = 4121;
+  process.executable = text;
+  process.command_line = {text, "--api-key", text};
+  process.unrecorded = sentence;
+  process.judged = JudgeMoment::exit;
+  process.not_judged = sentence;
+  process.worst = Severity::critical;
+  process.findings = {text};
+  process.headline = sentence;
+  process.undecided = sentence;
+  Recording recording;
+  recording.command = {text, text};
+  recording.ready_when = text;
+  recording.judged_pid = 4121;
+  recording.processes = {process, process};
+  recording.processes[1].pid = 4122;
+  recording.events = {needed, event, native};
+  recording.limits = {sentence};
+  return recording;
+}
+
+}  // namespace
 
 Report hostile_report(const std::string& text) {
   Report report = base_report();
@@ -148,6 +192,8 @@ Report hostile_report(const std::string& text) {
                           .finding = text,
                           .remedy = sentence,
                           .mechanisms = {{.reason = sentence, .needed_by = sentence}}};
+  snapshot.recording = RecordingFact::known(hostile_recording(report, sentence));
+  report.timeline = make_timeline(report);
   return report;
 }
 

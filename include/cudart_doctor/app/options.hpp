@@ -12,16 +12,32 @@
 #include "cudart_doctor/analyze/diff.hpp"
 #include "cudart_doctor/analyze/probe_plan.hpp"
 #include "cudart_doctor/analyze/scan_plan.hpp"
+#include "cudart_doctor/app/ready.hpp"
 #include "cudart_doctor/model/exit_style.hpp"
 #include "cudart_doctor/model/finding.hpp"
 
 namespace cudart_doctor {
 
-enum class Command : std::uint8_t { inspect, snapshot, policies, explain, diff, json_schema };
+enum class Command : std::uint8_t { inspect, run, snapshot, policies, explain, diff, json_schema };
 enum class Format : std::uint8_t { text, json, line, markdown, html, prometheus, junit };
 /// Whether findings also go to stderr as workflow commands of GitHub Actions.
 enum class Annotate : bool { no, github };
 enum class ColorChoice : std::uint8_t { automatic, always, never };
+
+/// What becomes of a command once it was ready and was judged.
+enum class AfterReady : std::uint8_t { keep, stop };
+
+/// `run`: what is started, and what is made of it.
+struct LaunchRequest {
+  std::vector<std::string> command;  ///< As bytes; not empty.
+  ReadyCondition ready;
+  AfterReady then = AfterReady::keep;
+  bool gate = false;              ///< The first finding that counts ends the command.
+  bool judge_exit = false;        ///< The exit code tells of findings too.
+  bool ptrace = true;             ///< Processes may be held in the moment before their end.
+  bool report_to_stderr = false;  ///< No -o was given.
+  std::string record;             ///< Folder for the snapshot of what was judged; "": none.
+};
 
 struct Options {
   Command command = Command::inspect;
@@ -52,6 +68,7 @@ struct Options {
   std::optional<std::string> subject;  ///< explain: a finding, a code, "-"; nothing: all findings.
   std::vector<std::string> compared;   ///< diff: reports, snapshots' folders, "-".
   std::vector<IgnoredPart> ignored;    ///< diff: what is not to be compared.
+  LaunchRequest launch;                ///< run
   std::string listed;                  ///< policies: the one to list; empty: all.
 
   /// Whether something that can be inspected was named.

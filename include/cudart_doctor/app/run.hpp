@@ -4,12 +4,14 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "cudart_doctor/app/options.hpp"
 #include "cudart_doctor/base/result.hpp"
 #include "cudart_doctor/sys/input.hpp"
+#include "cudart_doctor/sys/start_state.hpp"
 
 namespace cudart_doctor {
 
@@ -25,12 +27,15 @@ struct World {
   std::function<void(std::string_view message)> note;
   /// One line on stderr that is no complaint.
   std::function<void(std::string_view message)> tell;
-  /// Columns of the terminal that stdout is; 0: none, or not known.
+  /// Columns of the terminal that the report goes to; 0: none, or not known.
   std::size_t terminal_columns = 0;
   /// Lines for stderr as they stand: commands that a CI system reads there.
   std::function<void(std::string_view lines)> annotate;
-  /// Whether a report on stdout is to be coloured by itself (a terminal, NO_COLOR not set, ...).
+  /// Whether a report that no -o names is to be coloured by itself (a terminal, NO_COLOR not set,
+  /// ...).
   bool colour_by_itself = false;
+  /// How the program was started: what `run` starts is to be started like that.
+  std::optional<StartState> start_state{};
 };
 
 /// No more of a log is looked at: a stream without end ends there.

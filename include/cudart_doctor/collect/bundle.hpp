@@ -4,7 +4,8 @@
 // JSON format, version 1. Texts are JSON strings where their bytes are valid UTF-8, else
 // {"hex": "2f746d702fff"}: paths and variables are bytes and survive as they are. A fact is null
 // (not asked), {"known": VALUE} or {"unknown": REASON}; a map is a list of [key, value] pairs;
-// enumerations are their names. Every key must be there; unknown keys are ignored.
+// enumerations are their names. Every key must be there, but those that came later (kLaterKeys);
+// unknown keys are ignored.
 #pragma once
 
 #include <string>

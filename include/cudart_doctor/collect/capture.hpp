@@ -35,6 +35,8 @@ struct CaptureOptions {
   std::vector<std::int64_t> peers;  ///< Processes that the target shares device memory with.
   /// --python EXE, absolute, as the target sees it; empty: found from the target.
   std::string python;
+  /// /proc/PID/mem, opened before; -1: it is opened where it is needed.
+  int memory = -1;
   std::set<std::string> skip_paths;  ///< Paths that did not answer before: not touched again.
   StepCall progress;
   /// The same for a second thread, which then reads half of the objects. Empty: one thread does

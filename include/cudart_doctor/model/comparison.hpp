@@ -17,6 +17,7 @@ enum class Area : std::uint8_t {
   findings,
   runtimes,
   order,  ///< In which order of addresses the runtimes lie.
+  loads,  ///< Which libraries of CUDA a command loaded, and who asked for them.
   selections,
   consumers,
   driver,
@@ -49,6 +50,7 @@ struct Trait {
 struct UnreadArea {
   Area area = Area::verdict;
   std::string reason;
+  bool is_gap = true;  ///< Somebody tried; else nobody asked, and there is nothing to be told.
 };
 
 /// A report, reduced to what counts, and what is needed to say whose it is.

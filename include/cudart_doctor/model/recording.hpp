@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cudart_doctor/base/fact.hpp"
@@ -32,6 +33,11 @@ struct PythonFrame {
   std::string function;
   std::string module;  ///< __name__ of its globals; "" where it has none.
 };
+
+/// Whether code of this module only loads or imports what its callers name: ctypes, importlib.
+inline bool loads_for_callers(std::string_view module) {
+  return module == "ctypes" || module == "importlib" || module.starts_with("importlib.");
+}
 
 /// A place in native code.
 struct NativeCaller {
@@ -82,6 +88,9 @@ struct RecordedProcess {
   int status = 0;  ///< Exit code or signal number, by `end`.
   JudgeMoment judged = JudgeMoment::none;
   std::string not_judged;  ///< Why, where it holds objects of the CUDA family and was not.
+  /// The process that it was forked from with those objects and to which it added none: what was
+  /// concluded of that one holds for it too. 0: none.
+  std::int64_t copy_of = 0;
   /// What was concluded, where it was judged.
   std::optional<Severity> worst;
   std::vector<std::string> findings;  ///< Ids, gravest first.
@@ -92,8 +101,11 @@ struct RecordedProcess {
 
 struct Recording {
   std::vector<std::string> command;  ///< As given, as bytes.
-  std::string started_at;            ///< UTC, RFC 3339.
-  std::int64_t duration = 0;         ///< Nanoseconds from its start to its end, or to the verdict.
+  /// Path of the recorder's library in the processes, as LD_AUDIT had it: what is judged is the
+  /// process without it. "": none was used.
+  std::string recorder;
+  std::string started_at;     ///< UTC, RFC 3339.
+  std::int64_t duration = 0;  ///< Nanoseconds from its start to its end, or to the verdict.
   ProcessEnd end = ProcessEnd::unknown;
   int status = 0;
   std::int64_t root_pid = 0;

@@ -12,6 +12,7 @@
 #include "cudart_doctor/model/provenance.hpp"
 #include "cudart_doctor/model/selection.hpp"
 #include "cudart_doctor/model/snapshot.hpp"
+#include "cudart_doctor/model/timeline.hpp"
 
 namespace cudart_doctor {
 
@@ -47,6 +48,7 @@ struct Report {
   std::vector<Finding> findings;
   Allowances allowances;
   ProbeVerdict probe_verdict;
+  Timeline timeline;  ///< Of the snapshot's recording; empty where there is none.
   Verdict verdict;
 };
 

@@ -1,6 +1,8 @@
 // Copies the command's stdout and stderr to where they belong and looks for a line in them
 // (--ready-when output:REGEX). A terminal stays a terminal for the command: it gets a pseudo
-// terminal of the same size.
+// terminal of the same size. Where both go to the same place they share one way, so that their
+// order stays. A slow reader makes the command wait, not the caller; one that is gone gives the
+// command SIGPIPE or EPIPE as it would without.
 #pragma once
 
 #include <functional>
@@ -20,19 +22,31 @@ class OutputWatch {
   /// most 64 KiB of it), and for the unfinished last one. Errors: io.
   static Result<OutputWatch> start(std::function<bool(std::string_view line)> matches);
   OutputWatch(OutputWatch&& other) noexcept;
+  OutputWatch& operator=(OutputWatch&& other) noexcept;
   OutputWatch(const OutputWatch&) = delete;
+  OutputWatch& operator=(const OutputWatch&) = delete;
+  /// What was not copied by then is lost, and who still writes gets SIGPIPE: finish() before.
   ~OutputWatch();
 
   /// For CommandOptions; close_command_ends() after the command was started.
   [[nodiscard]] int command_out() const;
   [[nodiscard]] int command_err() const;
   void close_command_ends();
-  /// To poll for reading; empty when all was read to its end.
+  /// To poll for reading: ready where there is something to copy and somebody takes it. Empty when
+  /// all was copied to its end.
   [[nodiscard]] std::vector<int> descriptors() const;
-  /// Copies what is there. True once a line has matched.
+  /// Copies what is there, without waiting. True once a line has matched.
   bool pump();
   /// Nothing is looked for any more; copying goes on.
   void stop_looking();
+  /// After SIGWINCH: the command's terminal gets the size of the caller's. True where it changed:
+  /// the command, which had SIGWINCH from the terminal itself, may have looked too early and has to
+  /// get another one.
+  bool copy_window_size();
+  /// After the command's end. Copies what is left; what somebody else still writes, or what a slow
+  /// reader does not take now, is left to a child that copies on after the caller's end. Nothing of
+  /// the command is lost, and nobody is waited for.
+  void finish();
 
  private:
   struct State;

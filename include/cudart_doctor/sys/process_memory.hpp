@@ -14,8 +14,10 @@ class ProcessMemory final : public ByteSource {
  public:
   /// `process` is /proc/PID and must outlive this. process_vm_readv is used only where `pid` is the
   /// number that our own PID namespace gives the process; else, and where the call is refused or
-  /// filtered out (seccomp in containers), /proc/PID/mem.
-  ProcessMemory(const ProcDirectory& process, std::int64_t pid) : process_(process), pid_(pid) {}
+  /// filtered out (seccomp in containers), /proc/PID/mem: `descriptor`, where that was opened
+  /// already, perhaps by somebody with more rights.
+  ProcessMemory(const ProcDirectory& process, std::int64_t pid, int descriptor = -1)
+      : process_(process), pid_(pid), descriptor_(descriptor) {}
 
   /// Short where the next page is not there; 0 where the first is not. Errors: permission, gone,
   /// io.
@@ -30,6 +32,7 @@ class ProcessMemory final : public ByteSource {
 
   const ProcDirectory& process_;
   std::int64_t pid_ = 0;  ///< 0: never by process_vm_readv.
+  int descriptor_ = -1;
   UniqueFd mem_;
 };
 

@@ -26,8 +26,8 @@ Result<void> adopt_orphans();
 /// Errors: io (`proc_root` cannot be read).
 Result<std::vector<TreeProcess>> descendants(pid_t root, const std::string& proc_root);
 
-/// Sends `signal` to each of them, by pidfd and after comparing the start time: a PID that was
-/// used again is not hit. Returns how many got it.
+/// Sends `signal` to each of them that lives, by pidfd and after comparing the start time: a PID
+/// that was used again is not hit. Returns how many got it.
 std::size_t signal_processes(const std::vector<TreeProcess>& processes, int signal);
 
 }  // namespace cudart_doctor

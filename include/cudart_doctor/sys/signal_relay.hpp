@@ -1,5 +1,13 @@
 // Signals to the launcher go to the command. What the terminal sends reaches both by itself and is
 // not passed on twice; stop and continue signals keep their ordinary effect.
+//
+// Relayed: HUP INT QUIT TERM USR1 USR2 ALRM PWR WINCH and the real-time signals with their value;
+// of these, what was ignored when the launcher was started (nohup, a job in the background of a
+// script) stays ignored, as in the command. Everything else does to the launcher what it always
+// does, and the command ends with it.
+// Known limit: who signals the whole process group (`kill %1` of a shell, timeout) reaches the
+// command itself as well as the launcher, and nothing tells that from a signal to the launcher
+// alone: the command gets it twice.
 #pragma once
 
 #include <sys/types.h>
@@ -8,31 +16,42 @@
 #include <vector>
 
 #include "cudart_doctor/base/result.hpp"
+#include "cudart_doctor/sys/command_child.hpp"
 #include "cudart_doctor/sys/unique_fd.hpp"
 
 namespace cudart_doctor {
 
+/// What arrived.
+struct RelayedSignals {
+  /// SIGTERM, SIGINT, SIGHUP, SIGQUIT, in order, from the terminal or from others; not what the
+  /// command sent itself.
+  std::vector<int> end_requests;
+  bool window_changed = false;  ///< SIGWINCH: OutputWatch::copy_window_size().
+};
+
 class SignalRelay {
  public:
-  /// Blocks the signals that are relayed, and SIGCHLD, in the calling thread; the destructor
-  /// restores the mask. Errors: io.
+  /// Blocks the signals that are relayed, and SIGCHLD, in the calling thread; SIGCHLD gets its
+  /// default disposition, or the kernel would throw away how a child ended. The destructor restores
+  /// both. To be called after current_state() was kept for the command. Errors: io.
   static Result<SignalRelay> start();
   SignalRelay(SignalRelay&& other) noexcept;
+  SignalRelay& operator=(SignalRelay&&) = delete;
   SignalRelay(const SignalRelay&) = delete;
+  SignalRelay& operator=(const SignalRelay&) = delete;
   ~SignalRelay();
 
-  /// To poll for reading.
+  /// To poll for reading; SIGCHLD wakes it too.
   [[nodiscard]] int descriptor() const { return fd_.get(); }
-  /// Takes what arrived. Signals for the command are sent through `pidfd` (-1: it is gone); returns
-  /// those that ask for an end (SIGTERM, SIGINT, SIGHUP, SIGQUIT), from wherever they came.
-  std::vector<int> relay(int pidfd);
-  /// What the command is to start with.
-  [[nodiscard]] const sigset_t& original_mask() const { return original_; }
+  /// Takes what arrived and sends it to the command. Before it was started, and after it was waited
+  /// for, `command.pid` is 0: nothing is sent.
+  RelayedSignals relay(const StartedCommand& command);
 
  private:
   SignalRelay() = default;
   UniqueFd fd_;
-  sigset_t original_{};
+  sigset_t mask_before_{};
+  struct sigaction child_before_{};
   bool active_ = false;
 };
 

@@ -1,0 +1,39 @@
+// The inspection of one target in supervised workers (docs/adr/0001), whatever is made of it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "cudart_doctor/analyze/judge.hpp"
+#include "cudart_doctor/app/options.hpp"
+#include "cudart_doctor/app/run.hpp"
+#include "cudart_doctor/sys/supervise.hpp"
+
+namespace cudart_doctor {
+
+/// What is made of an identified report; the last step of a command.
+using Finish = std::function<WorkResult(Report report, const JudgeOptions& how)>;
+
+/// Reads the files that the command line names. Errors: usage.
+Result<JudgeOptions> read_judging(const Options& options);
+
+struct Inspection {
+  const Options& options;  ///< Names the target.
+  const World& world;
+  std::chrono::steady_clock::time_point end;
+  /// Of read_judging; nullptr: the worker reads the files.
+  const JudgeOptions* how = nullptr;
+  /// What `run` knows of the process by now; nullptr: it was not started by `run`.
+  const Recording* recording = nullptr;
+  /// As CaptureOptions::memory.
+  int memory = -1;
+};
+
+/// Supervises workers until one finishes, or `end`. A file that does not answer is left out the
+/// next time.
+WorkResult supervised(const Inspection& inspection, const Finish& finish);
+
+/// What is left until `end`, and never nothing: a deadline of 0 would be none.
+std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point end);
+
+}  // namespace cudart_doctor

@@ -1,0 +1,162 @@
+#include "launcher.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "cudart_doctor/sys/clock.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr seconds kGatePatience{2};
+/// Behind SIGKILL; a process in uninterruptible sleep is left.
+constexpr seconds kKillPatience{5};
+}  // namespace
+
+Launcher::Launcher(const Options& options, const World& world, const JudgeOptions& how,
+                   LaunchTools& tools)
+    : options_(options),
+      world_(world),
+      how_(how),
+      tools_(tools),
+      request_(options.launch),
+      desk_([this](pid_t pid, int memory) { return look(pid, memory); }, options.timeout),
+      ready_(options.launch.ready, steady_clock::now()) {
+  if (tools_.recorder) channel_.emplace(tools_.recorder->listener());
+}
+
+int Launcher::watch(StartedCommand started, Recordable recordable, LaunchBook book) {
+  command_ = std::move(started);
+  book_ = std::move(book);
+  root_pid_ = command_.pid;
+  meet_command(recordable);
+  if (command_.traced) tracer_.adopt(root_pid_);
+  if (command_.trace_refused) {
+    book_.note_limit("not held before its end: " + command_.trace_refused->message);
+  }
+  next_look_ = steady_clock::now() + milliseconds(100);
+  while (phase_ != Phase::over) {
+    tend();
+    // One phase may be over as soon as it begins.
+    auto before = phase_;
+    do {
+      before = phase_;
+      step();
+    } while (phase_ != before);
+    if (phase_ != Phase::over) wait();
+  }
+  // Each program that they start would have its loader complain on stderr.
+  if (tools_.recorder && !own_processes().empty()) tools_.recorder->keep_library();
+  // What others behind the command still write is not waited for.
+  if (tools_.output) tools_.output->finish();
+  return launch_exit_code(end_, request_);
+}
+
+void Launcher::meet_command(Recordable recordable) {
+  // A short one may be gone before anybody looks.
+  const auto image = book_.meet(look_at(tools_.proc, root_pid_), monotonic_now());
+  if (!image) return;
+  RecordedProcess& process = book_.process(*image);
+  process.recorded = tools_.recorder.has_value() && recordable == Recordable::yes;
+  if (tools_.recorder && !process.recorded) process.unrecorded = why_unrecorded(recordable);
+}
+
+void Launcher::wait() {
+  std::vector<pollfd> watched;
+  const auto add = [&watched](int fd) { watched.push_back({fd, POLLIN, 0}); };
+  add(tools_.relay.descriptor());
+  if (channel_) std::ranges::for_each(channel_->descriptors(), add);
+  std::ranges::for_each(desk_.descriptors(), add);
+  if (report_) add(report_->descriptor());
+  if (tools_.output) std::ranges::for_each(tools_.output->descriptors(), add);
+
+  std::optional<SteadyTime> due = desk_.due();
+  const auto at = [&due](SteadyTime time) { due = std::min(due.value_or(time), time); };
+  if (phase_ == Phase::watching) {
+    at(next_look_);
+    if (const auto ready = ready_.due()) at(*ready);
+  }
+  // Grandchildren that are waited for by others end without a word.
+  if (phase_ == Phase::ending) at(steady_clock::now() + milliseconds(20));
+  if (report_) at(report_->end());
+  ::poll(watched.data(), watched.size(), due ? milliseconds_until(*due) : -1);
+}
+
+void Launcher::tend() {
+  const RelayedSignals signals = tools_.relay.relay(command_);
+  if (signals.window_changed && tools_.output && tools_.output->copy_window_size() &&
+      command_.pid != 0) {
+    // It may have looked before its terminal had the new size.
+    ::kill(command_.pid, SIGWINCH);
+  }
+  // What a process said before it ended was sent before: events first, then what was sent, then
+  // what the events mean.
+  const auto events = tracer_.poll();
+  take_packets();
+  for (const TraceEvent& event : events) take_event(event);
+  for (JudgeAnswer& answer : desk_.take()) settle(std::move(answer));
+  if (tools_.output && tools_.output->pump()) ready_.seen();
+}
+
+void Launcher::step() {
+  const auto now = steady_clock::now();
+  switch (phase_) {
+    case Phase::watching:
+      if (!command_ended_ && now >= next_look_) look_around();
+      if (command_ended_) {
+        look_around();
+        judge_living(JudgeMoment::load);
+        phase_ = Phase::concluding;
+      } else if (ready_.met(now)) {
+        book_.head().ready = true;
+        look_around();
+        judge_living(JudgeMoment::ready);
+        tools_.output ? tools_.output->stop_looking() : void();
+        phase_ = Phase::concluding;
+      }
+      return;
+    case Phase::concluding:
+      if (desk_.idle()) begin_report();
+      return;
+    case Phase::reporting: return tend_report();
+    case Phase::keeping:
+      if (command_ended_) phase_ = Phase::over;
+      return;
+    case Phase::ending: return tend_ending();
+    case Phase::over: return;
+  }
+}
+
+void Launcher::fire_gate() {
+  end_.gated = true;
+  book_.head().gated = true;
+  desk_.drop_waiting();
+  begin_ending(kGatePatience);
+}
+
+void Launcher::begin_ending(seconds patience) {
+  for (const pid_t pid : std::exchange(held_, {})) tracer_.release(pid);
+  kill_at_ = steady_clock::now() + patience;
+  give_up_at_ = kill_at_ + kKillPatience;
+  signal_processes(own_processes(), SIGTERM);
+  phase_ = Phase::ending;
+}
+
+void Launcher::tend_ending() {
+  const auto left = own_processes();
+  const auto now = steady_clock::now();
+  if (now >= kill_at_) signal_processes(left, SIGKILL);
+  const bool gone = command_ended_ && left.empty();
+  if (!gone && now < give_up_at_) return;
+  phase_ = end_.gated ? Phase::concluding : Phase::over;
+}
+
+}  // namespace cudart_doctor

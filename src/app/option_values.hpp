@@ -1,0 +1,45 @@
+// Checks of option values that the command line's parts share. Exceptions of CLI11 stop in
+// options.cpp.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cudart_doctor {
+
+/// A wrong argument whose message has its foreign bytes escaped already.
+class PrintableError : public CLI::ValidationError {
+ public:
+  using CLI::ValidationError::ValidationError;
+};
+
+/// An empty text is most often a variable that is not set, and would count as not given.
+inline std::string check_named(const std::string& text) {
+  return text.empty() ? "names no file" : std::string();
+}
+
+struct NamedValue {
+  std::string_view name;
+  int value = 0;
+};
+
+/// Turns a name into its enumerator; CLI11's own check would not say which names there are.
+inline CLI::Validator one_of(std::vector<NamedValue> values) {
+  return {[values = std::move(values)](std::string& text) -> std::string {
+            std::string names;
+            for (const NamedValue& each : values) {
+              if (each.name == text) {
+                text = std::to_string(each.value);
+                return {};
+              }
+              names.append(names.empty() ? "" : ", ").append(each.name);
+            }
+            return "'" + text + "' is none of " + names;
+          },
+          ""};
+}
+
+}  // namespace cudart_doctor

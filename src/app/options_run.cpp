@@ -1,0 +1,68 @@
+#include "options_run.hpp"
+
+#include <string>
+#include <utility>
+
+#include "option_values.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+constexpr const char* kRunFooter = R"(
+The report goes to stderr, or where -o says (-o -: stdout).
+
+Exit code                                                   `run` ends with
+  the command ended by itself                               the command's code
+  ... by signal n                                           128 + n
+  the command was not found / could not be executed         127 / 126
+  --gate ended it                                           1
+  --judge-exit: something found at or above --fail-on       1
+  --judge-exit: could not decide, or the report could not
+    be written, and the command ended with 0                3, 2
+  --then stop ended it: nothing / something found           0 / 1
+  ... could not decide / report not written                 3 / 2
+  the command line is wrong (nothing was started)           2
+
+Examples:
+  cudart-doctor run -- python serve.py
+  cudart-doctor run --gate -- vllm serve MODEL
+  cudart-doctor run --ready-when port:8000 -o report.txt -- vllm serve MODEL
+  cudart-doctor run --ready-when stable:20 --then stop -- vllm serve MODEL
+
+The options of cudart-doctor that shape a report or a verdict may stand here
+too, before the --; `cudart-doctor --help` lists them.)";
+
+}  // namespace
+
+CLI::App* add_run(CLI::App& app, Options& options) {
+  CLI::App& run = *app.add_subcommand("run", "Start a command, record its loads, judge it");
+  run.footer(kRunFooter);
+  LaunchRequest& launch = options.launch;
+  run.add_option_function<std::string>(
+         "--ready-when",
+         [&launch](const std::string& text) {
+           auto ready = parse_ready(text);
+           if (!ready) throw PrintableError("--ready-when", ready.error().message);
+           launch.ready = std::move(*ready);
+         },
+         "Judge then, not at the end: mapped:TEXT (loaded,\n"
+         "with TEXT in its path), port:N,\n"
+         "output:REGEX (grep -E), after:SECONDS,\n"
+         "stable:SECONDS (without a load)")
+      ->type_name("CONDITION");
+  run.add_option("--then", launch.then, "Behind that: let it go on (default), or stop it")
+      ->transform(one_of({{"keep", int(AfterReady::keep)}, {"stop", int(AfterReady::stop)}}))
+      ->type_name("keep|stop");
+  run.add_flag("--gate", launch.gate,
+               "The first finding at or above --fail-on ends the\ncommand at once");
+  run.add_flag("--judge-exit", launch.judge_exit, "Exit with 1 where something was found");
+  run.add_option("--record", launch.record, "Keep recording and snapshot, for --from and `diff`")
+      ->check(CLI::Validator(check_named, ""))
+      ->type_name("DIR");
+  run.add_flag_callback(
+      "--no-ptrace", [&launch] { launch.ptrace = false; },
+      "Do not hold processes before their end; judge them\nat their last load");
+  return &run;
+}
+
+}  // namespace cudart_doctor

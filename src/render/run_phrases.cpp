@@ -1,0 +1,203 @@
+#include "render/run_phrases.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "cudart_doctor/analyze/timeline.hpp"
+#include "cudart_doctor/base/text.hpp"
+#include "render/describe.hpp"
+#include "render/names.hpp"
+#include "render/text_writer.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+constexpr std::size_t kMaxTitle = 48;  // Columns of a command line in a sentence.
+constexpr std::size_t kMaxPids = 4;
+
+std::string title_of(const std::vector<std::string>& command_line) {
+  ProcessFacts process;
+  process.command_line = Fact<std::vector<std::string>>::known(command_line);
+  return cut_end(process_title(process), kMaxTitle);
+}
+
+std::string end_text(const Recording& recording) {
+  const std::string after = duration_text(recording.duration);
+  switch (recording.end) {
+    case ProcessEnd::exited:
+      return "exit code " + std::to_string(recording.status) + " after " + after;
+    case ProcessEnd::signalled:
+      return "ended by signal " + std::to_string(recording.status) + " after " + after;
+    case ProcessEnd::running: return "running " + after + " after its start";
+    case ProcessEnd::replaced_by_exec:
+    case ProcessEnd::unknown: break;
+  }
+  return "how it ended is not known";
+}
+
+/// When the report's process was looked at; "" where none was.
+std::string moment_text(const Report& report, const Recording& recording) {
+  if (!report.timeline.judged) return {};
+  switch (recording.processes[*report.timeline.judged].judged) {
+    case JudgeMoment::none: return {};
+    case JudgeMoment::exit: return "judged in the moment before its end";
+    case JudgeMoment::ready:
+      return "judged when ready (" + escape_foreign(recording.ready_when) + ")";
+    case JudgeMoment::load:
+      return recording.gated ? "judged right after the load that ended it"
+                             : "judged right after its last load";
+  }
+  return {};
+}
+
+std::size_t count_recorded(const Recording& recording) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      recording.processes, [](const RecordedProcess& process) { return process.recorded; }));
+}
+
+bool is_of_cuda(const TimelineRow& row, const LoadEvent& event) {
+  if (row.candidate || row.companion) return true;
+  // Gone by the time of the look: only its name is left.
+  const std::string_view name = base_name(event.path);
+  return std::ranges::any_of(std::vector<std::string_view>{"libcudart", "libcuda.", "libnvrtc"},
+                             [&](std::string_view word) { return name.starts_with(word); });
+}
+
+Mark mark_of_row(const Report& report, const TimelineRow& row) {
+  if (row.candidate) return mark_of(report.candidates[*row.candidate].kind);
+  return {};
+}
+
+std::string conclusion_of(const RecordedProcess& process) {
+  if (!process.worst) return process.undecided.empty() ? "OK" : "undecided";
+  std::vector<std::string> ids;
+  for (const std::string& id : process.findings) {
+    if (ids.empty() || ids.back() != printable(id)) ids.push_back(printable(id));
+  }
+  return severity_word(*process.worst) + (ids.empty() ? "" : " " + join(ids, ", "));
+}
+
+std::string pids_text(const Recording& recording, const std::vector<std::size_t>& members) {
+  std::vector<std::string> pids;
+  for (std::size_t i = 0; i < std::min(members.size(), kMaxPids); ++i) {
+    pids.push_back(std::to_string(recording.processes[members[i]].pid));
+  }
+  std::string out = "pid " + join(pids, ", ");
+  if (members.size() > kMaxPids) {
+    out += " and " + std::to_string(members.size() - kMaxPids) + " more";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string command_title(const Recording& recording) { return title_of(recording.command); }
+
+std::string nobody_sentence(const Recording& recording) {
+  const std::string processes = count_of(recording.processes.size(), "process", "processes") +
+                                ", " + std::to_string(count_recorded(recording)) +
+                                " of them recorded";
+  if (recording.events.empty()) {
+    return "No CUDA library was loaded by this command (" + processes + ").";
+  }
+  return "No process of this command held a CUDA library when it could be judged (" + processes +
+         ").";
+}
+
+std::string run_sentence(const Report& report, const Recording& recording) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::string part) {
+    if (!part.empty()) parts.push_back(std::move(part));
+  };
+  add(moment_text(report, recording));
+  if (recording.gated) add("the gate ended it");
+  if (recording.stopped) add("stopped after the verdict");
+  if (!recording.ready_when.empty() && !recording.ready) {
+    add("never ready (" + escape_foreign(recording.ready_when) + ")");
+  }
+  add(end_text(recording));
+  add(count_of(recording.processes.size(), "process", "processes") + ", " +
+      std::to_string(count_recorded(recording)) + " recorded");
+  return command_title(recording) + ": " + join(parts, "; ");
+}
+
+std::string story_text(const Report& report) {
+  const auto& story = report.timeline.story;
+  if (!story) return {};
+  return printable(story->text + (story->effect.empty() ? "" : " " + story->effect));
+}
+
+std::vector<LoadRow> load_rows(const Report& report, const Recording& recording) {
+  const auto refs = candidate_refs(report);
+  std::vector<LoadRow> out;
+  for (std::size_t i = 0; i < report.timeline.rows.size(); ++i) {
+    const TimelineRow& row = report.timeline.rows[i];
+    const LoadEvent& event = recording.events[i];
+    if (event.kind != LoadKind::load || !is_of_cuda(row, event)) continue;
+    if (!row.of_judged && recording.judged_pid != 0) continue;
+    LoadRow next{.event = i,
+                 .time = duration_text(event.nanoseconds),
+                 .ref = row.candidate ? refs[*row.candidate] : "",
+                 .mark = mark_of_row(report, row),
+                 .name = escape_foreign(base_name(event.path)),
+                 .how = printable(arrival_phrase(report.snapshot, event, 1))};
+    if (event.loader_namespace != 0) {
+      next.how += "; loader namespace " + std::to_string(event.loader_namespace);
+    }
+    if (row.unloaded) {
+      next.how += "; unloaded " + duration_text(*row.unloaded - event.nanoseconds) + " later";
+    }
+    if (event.pid != recording.judged_pid) next.how += "; in pid " + std::to_string(event.pid);
+    out.push_back(std::move(next));
+  }
+  return out;
+}
+
+std::vector<std::string> other_processes(const Report& report, const Recording& recording) {
+  std::vector<std::string> odd;
+  std::vector<std::string> out;
+  for (const ProcessGroup& group : report.timeline.groups) {
+    std::vector<std::size_t> members = group.members;
+    const bool own = report.timeline.judged && std::erase(members, *report.timeline.judged) != 0;
+    if (members.empty()) continue;
+    const RecordedProcess& first = recording.processes[members.front()];
+    const std::string pids = pids_text(recording, members);
+    if (own) {
+      out.push_back("the same result: " + pids);
+      continue;
+    }
+    std::string text = conclusion_of(first) + ": " + pids + " " + title_of(first.command_line);
+    if (group.odd) text = "unlike the others, " + text;
+    if (!first.headline.empty()) text += ": " + printable(first.headline);
+    (group.odd ? odd : out).push_back(std::move(text));
+  }
+  odd.insert(odd.end(), out.begin(), out.end());
+  return odd;
+}
+
+std::vector<std::string> run_limits(const Recording& recording) {
+  std::vector<std::string> out;
+  for (const std::string& limit : recording.limits) out.push_back(printable(limit));
+  for (const std::size_t index : processes_left_out(recording)) {
+    const RecordedProcess& process = recording.processes[index];
+    out.push_back("pid " + std::to_string(process.pid) + " " + title_of(process.command_line) +
+                  ": not judged: " + printable(process.not_judged));
+  }
+  std::map<std::string, std::size_t> unrecorded;
+  for (const RecordedProcess& process : recording.processes) {
+    if (!process.recorded && !process.unrecorded.empty()) ++unrecorded[process.unrecorded];
+  }
+  for (const auto& [reason, count] : unrecorded) {
+    out.push_back(count_of(count, "process", "processes") +
+                  " not recorded, only looked at now and then: " + printable(reason));
+  }
+  std::uint64_t lost = 0;
+  for (const RecordedProcess& process : recording.processes) lost += process.lost;
+  if (lost != 0) out.push_back(count_of(lost, "record") + " of loads did not arrive");
+  if (recording.events_dropped != 0) {
+    out.push_back(count_of(recording.events_dropped, "later load") + " not kept");
+  }
+  return out;
+}
+
+}  // namespace cudart_doctor

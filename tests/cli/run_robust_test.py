@@ -1,0 +1,256 @@
+"""`run` among signals, full disks, other users and odd programs: nothing is lost, nothing left."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+import support
+from support import (DOCTOR, NOBODY, PYTHON, clean_environment, doctor, need_program,
+                     need_root)
+from run_support import LOADS, RunCase, SLEEPS, WAITS, python, run
+
+
+class Signals(RunCase):
+    def start(self, *options, command, **more):
+        process = subprocess.Popen([DOCTOR, "run", *options, "--", *map(str, command)],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, **{"env": clean_environment(), **more})
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_sigterm_is_the_commands(self):
+        place, env = self.own_place()
+        process = self.start(command=python(WAITS, *self.bad()), env=env)
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 143)
+        self.assertIn(b"RT05", err)
+        self.assertEqual(list(place.iterdir()), [])
+
+    # Each waits for SIGTERM by sigwait: a handler in Python would run in the middle of print().
+    TAKES = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+for number in range(int(sys.argv[1])):
+    print(number, flush=True)
+    signal.sigwait({signal.SIGTERM})
+os._exit(6)
+"""
+
+    def test_what_the_command_makes_of_each_sigterm_counts(self):
+        for signals in (1, 2):
+            process = self.start(command=python(self.TAKES, signals))
+            for number in range(signals):
+                self.assertEqual(process.stdout.readline(), b"%d\n" % number)
+                process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=30)
+            self.assertEqual(process.returncode, 6)
+
+    def test_the_command_does_not_outlive_a_killed_doctor(self):
+        code = WAITS.replace('print("waiting"', 'import os; print(os.getpid()')
+        process = self.start(command=python(code, *self.good()))
+        pid = int(process.stdout.readline())
+        process.kill()
+        self.wait_until(lambda: not alive(pid))
+
+    def test_the_next_run_takes_away_what_a_killed_one_left(self):
+        place, env = self.own_place()
+        process = self.start(command=python(WAITS, *self.good()), env=env)
+        process.stdout.readline()
+        process.kill()
+        process.communicate()
+        self.assertEqual(len(list(place.iterdir())), 1)
+        run(command=["true"], env=env)
+        self.assertEqual(list(place.iterdir()), [])
+
+    def test_what_a_run_that_goes_on_uses_is_left_to_it(self):
+        place, env = self.own_place()
+        process = self.start(command=python(WAITS, *self.good()), env=env)
+        process.stdout.readline()
+        run(command=["true"], env=env)
+        self.assertEqual(len(list(place.iterdir())), 1)
+
+
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class Output(RunCase):
+    def test_a_full_disk_is_no_matter_of_the_command(self):
+        for options, expected in (([], 7), (["--judge-exit"], 1)):
+            ended = run(*options, "-o", "/dev/full", command=python(LOADS, 7, *self.good()))
+            self.assertEqual(ended.code, 7)
+            self.assertIn("/dev/full", ended.message)
+        self.assertEqual(run("--judge-exit", "-o", "/dev/full", command=["true"]).code, 2)
+
+    def test_a_folder_that_is_not_there(self):
+        ended = run("-o", "/nonexistent/report", command=python(LOADS, 0, *self.bad()))
+        self.assertEqual(ended.code, 0)
+        self.assertIn("/nonexistent/report", ended.message)
+
+    def test_a_report_that_nobody_takes_is_given_up(self):
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        ended = run("--timeout", "0.5", "-o", fifo, command=["false"])
+        self.assertEqual(ended.code, 1)
+        self.assertIn("not written in time", ended.message)
+
+    def test_stdout_where_it_is_asked_for(self):
+        ended = run("-o", "-", command=python(LOADS, 0, *self.bad()))
+        self.assertTrue(ended.text.startswith("loaded\n"), ended.text)
+        self.assertIn("RT05", ended.text)
+        self.assertEqual(ended.message, "")
+
+    def test_what_was_recorded_is_kept_and_replayed(self):
+        folder = self.folder / "kept"
+        ended = run("--record", folder, command=python(LOADS, 0, *self.bad()))
+        self.assertIn("kept the recording", ended.message)
+        shown = ended.message[:ended.message.index("cudart-doctor: kept")] if \
+            ended.message.startswith("cudart-doctor: kept") is False else \
+            ended.message.split("\n", 1)[1]
+        replayed = doctor("--from", folder)
+        self.assertEqual(replayed.code, 1)
+        self.assertEqual(replayed.text.split("EXIT")[0], shown.split("EXIT")[0])
+        document = self.report("--from", folder)
+        self.assertGreater(len(document["run"]["events"]), 1)
+
+    def test_a_command_that_closes_everything_is_reported_on(self):
+        code = "import os; os.closerange(0, 100)\n" + LOADS.replace('print("loaded", flush=True)', "")
+        ended = run(command=python(code, 3, *self.bad()))
+        self.assertEqual(ended.code, 3)
+        self.assertIn("RT05", ended.message)
+
+    def test_descriptors_and_environment_are_the_callers(self):
+        code = ("import os; print(sorted(int(n) for n in os.listdir('/proc/self/fd'))[:-1],"
+                "sorted(set(os.environ) - {'LD_AUDIT', 'GLIBC_TUNABLES', 'LC_CTYPE'}))")
+        alone = subprocess.run(python(code), env=clean_environment(), stdin=subprocess.DEVNULL,
+                               capture_output=True)
+        self.assertEqual(run(command=python(code)).out, alone.stdout)
+
+    def test_the_command_ends_although_children_keep_its_output(self):
+        place, env = self.own_place()
+        ended = run("--ready-when", "output:nothing", env=env,
+                    command=["sh", "-c", "sleep 3 & echo done"], timeout=20)
+        self.assertEqual((ended.code, ended.out), (0, b"done\n"))
+        # Programs that they start still find the library that LD_AUDIT names.
+        self.assertEqual(len(list(place.glob("run-*/*.so"))), 1)
+
+
+class Programs(RunCase):
+    def judged(self, document):
+        return [each for each in document["run"]["processes"] if each["judged"] != "none"]
+
+    def test_a_child_without_the_environment_is_found_all_the_same(self):
+        ended, document = self.document("--ready-when", "mapped:second/libcudart", "--then", "stop",
+                                        command=["env", "-i", *python(SLEEPS, *self.bad())])
+        self.assertEqual(ended.code, 1)
+        self.assertIn("RT05", [each["id"] for each in document["findings"]])
+
+    def test_a_static_program_is_watched_with_its_children(self):
+        need_program(self, "gcc")
+        target = self.folder / "static"
+        source = b"#include <unistd.h>\nint main(int n, char** v) { (void)n; execv(v[1], v + 1); return 9; }"
+        subprocess.run(["gcc", "-static", "-x", "c", "-", "-o", target], input=source, check=True)
+        ended, document = self.document(command=[target, *python(LOADS, 5, *self.bad())])
+        self.assertEqual(ended.code, 5)
+        self.assertIn("RT05", [each["id"] for each in document["findings"]])
+
+    def test_every_process_is_judged_and_the_gravest_is_told(self):
+        shell = '"$0" -I -c "$1" 0 "$2"; "$0" -I -c "$1" 0 "$3" "$4"; "$0" -I -c "$1" 0 "$2"'
+        ended, document = self.document(command=["sh", "-c", shell, PYTHON, LOADS, *self.good(),
+                                                 *self.bad()])
+        judged = self.judged(document)
+        self.assertEqual(len(judged), 3)
+        self.assertEqual(document["run"]["judged_pid"], judged[1]["pid"])
+        self.assertIn("RT05", [each["id"] for each in document["findings"]])
+
+    def test_a_copy_that_loads_nothing_is_not_judged_again(self):
+        code = LOADS.replace('print("loaded", flush=True)', "os.fork() or os._exit(0); os.wait()")
+        ended, document = self.document(command=python(code, 0, *self.good()))
+        self.assertEqual(len(self.judged(document)), 1)
+
+    def test_a_copy_that_loads_more_is_judged_itself(self):
+        first, second = self.bad()
+        code = """
+import ctypes, os, sys
+ctypes.CDLL(sys.argv[1])
+if os.fork() == 0:
+    ctypes.CDLL(sys.argv[2])
+    os._exit(0)
+os.wait()
+"""
+        ended, document = self.document(command=python(code, first, second))
+        self.assertEqual(len(self.judged(document)), 2)
+        self.assertIn("RT05", [each["id"] for each in document["findings"]])
+
+    def test_every_way_to_end_is_held(self):
+        for end in ("os._exit(4)", "os.abort()", "os.kill(os.getpid(), 15)", "sys.exit(4)"):
+            code = LOADS.replace("sys.exit(int(sys.argv[1]))", end)
+            ended, document = self.document(command=python(code, 0, *self.bad()))
+            self.assertIn("RT05", [each["id"] for each in document["findings"]], end)
+            self.assertEqual(self.judged(document)[0]["judged"], "exit")
+
+    def test_without_ptrace_the_last_load_is_judged(self):
+        ended, document = self.document("--no-ptrace", command=python(LOADS, 0, *self.bad()))
+        self.assertIn("RT05", [each["id"] for each in document["findings"]])
+        self.assertEqual(self.judged(document)[0]["judged"], "load")
+
+    def test_one_run_in_another(self):
+        inner = self.folder / "inner"
+        ended = run(command=[DOCTOR, "run", "-o", inner, "--", *python(LOADS, 7, *self.bad())])
+        self.assertEqual(ended.code, 7)
+        self.assertIn("RT05", ended.message)
+        self.assertIn("RT05", inner.read_text())
+
+    def test_nothing_is_left(self):
+        place, env = self.own_place()
+        run(command=python(LOADS, 0, *self.bad()), env=env)
+        run("--gate", command=python(LOADS, 0, *self.bad()), env=env)
+        run(command=["/nonexistent"], env=env)
+        self.assertEqual(list(place.iterdir()), [])
+
+
+class Users(RunCase):
+    def unprivileged(self, *arguments):
+        need_root(self)
+        program = self.folder / "cudart-doctor"
+        shutil.copy(DOCTOR, program)
+        return doctor(*arguments, program=[program], user=NOBODY, group=NOBODY, extra_groups=[])
+
+    def test_a_user_without_rights_judges_his_own_command(self):
+        for options in ([], ["--no-ptrace"]):
+            ended = self.unprivileged("run", "--judge-exit", *options, "--",
+                                      *python(LOADS, 0, *self.bad()))
+            self.assertEqual(ended.code, 1, ended.message)
+            self.assertIn("RT05", ended.message)
+
+    def test_the_gate_needs_no_rights(self):
+        marker = self.folder / "marker"
+        ended = self.unprivileged("run", "--gate", "--", *python(LOADS, 0, *self.bad()))
+        self.assertEqual((ended.code, ended.out), (1, b""), ended.message)
+
+    def test_where_no_recorder_can_be_laid_proc_tells(self):
+        need_root(self)
+        need_program(self, "unshare")
+        places = "/tmp /dev/shm /var/tmp"
+        script = (f"for p in {places}; do mount -t tmpfs -o ro none $p || exit 99; done; exec \"$@\"")
+        home = pathlib.Path(shutil.copytree(self.folder, f"/opt/doctor-test-{os.getpid()}"))
+        self.addCleanup(shutil.rmtree, home)
+        libraries = [home / each.relative_to(self.folder) for each in self.bad()]
+        shutil.copytree(self.folder, home, dirs_exist_ok=True)
+        ended = doctor("-m", "sh", "-c", script, "sh", DOCTOR, "run", "--judge-exit", "--",
+                       *python(LOADS, 0, *libraries), program=["unshare"])
+        if ended.code == 99:
+            self.skipTest("no mount namespace")
+        self.assertEqual(ended.code, 1, ended.message)
+        self.assertIn("RT05", ended.message)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,178 @@
+// The launcher's end of the socket, against peers that do not keep to the protocol.
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "cudart_doctor/formats/recorder_limits.hpp"
+#include "cudart_doctor/sys/recorder_channel.hpp"
+#include "cudart_doctor/sys/recorder_files.hpp"
+#include "support/catch.hpp"
+
+using namespace cudart_doctor;
+
+namespace {
+
+UniqueFd connect_to(const RecorderFiles& files) {
+  UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = files.directory() + "/socket";
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  sockaddr_storage storage{};
+  std::memcpy(&storage, &address, sizeof address);
+  const auto* const generic = static_cast<const sockaddr*>(static_cast<const void*>(&storage));
+  REQUIRE(::connect(fd.get(), generic, sizeof address) == 0);
+  return fd;
+}
+
+bool send_to(const UniqueFd& fd, const std::string& bytes) {
+  return ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+         static_cast<ssize_t>(bytes.size());
+}
+
+/// What the peer reads; nothing where the other end was closed.
+std::string read_from(const UniqueFd& fd) {
+  std::string bytes(8, '\0');
+  const ssize_t size = ::recv(fd.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  bytes.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  return bytes;
+}
+
+bool is_closed(const UniqueFd& fd) {
+  char byte = 0;
+  return ::recv(fd.get(), &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+struct World {
+  RecorderFiles files = *lay_recorder(recorder_places());
+  RecorderChannel channel{files.listener()};
+};
+
+}  // namespace
+
+TEST_CASE("packets come whole, in order, with the number of the process that connected") {
+  World world;
+  const UniqueFd peer = connect_to(world.files);
+  REQUIRE(send_to(peer, "one"));
+  REQUIRE(send_to(peer, "two"));
+  const auto packets = world.channel.take();
+  REQUIRE(packets.size() == 2);
+  CHECK(packets[0].bytes == "one");
+  CHECK(packets[1].bytes == "two");
+  CHECK(packets[0].pid == ::getpid());
+  CHECK(packets[0].connection == packets[1].connection);
+  CHECK(world.channel.take().empty());
+}
+
+TEST_CASE("what was sent before the end is read") {
+  World world;
+  {
+    const UniqueFd peer = connect_to(world.files);
+    REQUIRE(send_to(peer, "last words"));
+  }
+  CHECK(world.channel.take().size() == 1);
+  CHECK(world.channel.descriptors().size() == 1);
+}
+
+TEST_CASE("a packet of the largest size is taken, a larger one ends its connection") {
+  World world;
+  const UniqueFd good = connect_to(world.files);
+  const UniqueFd bad = connect_to(world.files);
+  REQUIRE(send_to(good, std::string(kMaxRecord, 'x')));
+  REQUIRE(send_to(bad, std::string(kMaxRecord + 1, 'x')));
+  const auto packets = world.channel.take();
+  REQUIRE(packets.size() == 1);
+  CHECK(packets[0].bytes.size() == kMaxRecord);
+  CHECK(is_closed(bad));
+  CHECK_FALSE(is_closed(good));
+}
+
+TEST_CASE("an answer goes to its connection only, and ends it") {
+  World world;
+  const UniqueFd first = connect_to(world.files);
+  const UniqueFd second = connect_to(world.files);
+  REQUIRE(send_to(second, "sync"));
+  const auto packets = world.channel.take();
+  REQUIRE(packets.size() == 1);
+  world.channel.answer(packets[0].connection, kHold);
+  CHECK(read_from(second) == "h");
+  CHECK(is_closed(second));
+  CHECK_FALSE(is_closed(first));
+}
+
+TEST_CASE("an answer to who is gone does nothing") {
+  World world;
+  UniqueFd peer = connect_to(world.files);
+  REQUIRE(send_to(peer, "sync"));
+  const auto packets = world.channel.take();
+  peer.reset();
+  world.channel.answer(packets.at(0).connection, kProceed);
+  world.channel.answer(packets.at(0).connection, kProceed);
+  world.channel.answer(9999, kProceed);
+  CHECK(world.channel.take().empty());
+}
+
+TEST_CASE("who sends without end does not keep others from being heard") {
+  World world;
+  const UniqueFd loud = connect_to(world.files);
+  const UniqueFd quiet = connect_to(world.files);
+  while (send_to(loud, "noise")) {
+  }
+  REQUIRE(send_to(quiet, "word"));
+  const auto packets = world.channel.take();
+  CHECK(packets.back().bytes == "word");
+  CHECK(packets.size() < 200);
+}
+
+TEST_CASE("the folder goes with its owner, not with a forked child") {
+  std::string directory;
+  {
+    RecorderFiles files = *lay_recorder(recorder_places());
+    directory = files.directory();
+    std::filesystem::create_directories(directory + "/bundle/deep");
+    const pid_t child = ::fork();
+    if (child == 0) {
+      {
+        const RecorderFiles moved = std::move(const_cast<RecorderFiles&>(files));
+      }
+      ::_exit(0);
+    }
+    ::waitpid(child, nullptr, 0);
+    CHECK(std::filesystem::exists(files.library()));
+  }
+  CHECK_FALSE(std::filesystem::exists(directory));
+}
+
+TEST_CASE("the library stays where that is asked for, and nothing else does") {
+  std::string directory;
+  {
+    RecorderFiles files = *lay_recorder(recorder_places());
+    directory = files.directory();
+    std::filesystem::create_directories(directory + "/bundle/deep");
+    files.keep_library();
+  }
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    CHECK(entry.path().filename() == "recorder.so");
+    ++count;
+  }
+  CHECK(count == 1);
+  std::filesystem::remove_all(directory);
+}
+
+TEST_CASE("no recorder where no place is") {
+  const auto files = lay_recorder({"/nonexistent", "relative"});
+  REQUIRE_FALSE(files);
+  CHECK(files.error().kind == ErrorKind::io);
+  CHECK(
+      files.error().message ==
+      "no place for the recorder: /nonexistent: no folder can be made: No such file or directory; "
+      "relative: it is no absolute path");
+}

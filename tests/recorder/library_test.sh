@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# library_test.sh LIBRARY SOURCE BUILD: the recorder brings nothing into a process but itself.
+set -euo pipefail
+
+library=$1
+fail() {
+    printf '%s\n' "$*" >&2
+    exit 1
+}
+needed=$(readelf -dW "$library" | grep -F '(NEEDED)' || true)
+[[ -z $needed ]] || fail "it needs other libraries: $needed"
+undefined=$(nm -D --undefined-only "$library")
+[[ -z $undefined ]] || fail "it needs names of other libraries: $undefined"
+names=$(nm -D --defined-only "$library" | awk '{print $3}' | sort | tr '\n' ' ')
+[[ $names == "la_activity la_objclose la_objopen la_objsearch la_version " ]] ||
+    fail "it shows other names than the loader looks for: $names"
+# readelf finds a segment of the kind only where there is one.
+segments=$(readelf -lW "$library")
+grep -q 'GNU_STACK.* RW ' <<<"$segments" || fail "it asks for an executable stack"
+for kind in TLS INTERP; do
+    ! grep -qw "$kind" <<<"$segments" || fail "it has a segment $kind"
+done
+! grep -q 'TEXTREL\|RPATH\|RUNPATH' <<<"$(readelf -dW "$library")" || fail "its dynamic section"
+relocations=$(readelf -rW "$library" | awk '$3 ~ /^R_/ && $3 !~ /RELATIVE/ {print $3}')
+[[ -z $relocations ]] || fail "relocations other than relative ones: $relocations"
+# The same bytes wherever it is built.
+for path in "$2" "$3"; do
+    ! grep -qaF "$path" "$library" || fail "it holds the path $path"
+done
+! readelf -SW "$library" | grep -q '\.debug_\|\.symtab' || fail "it is not stripped"
+size=$(stat -c %s "$library")
+((size < 65536)) || fail "it has $size bytes"
+printf '%s bytes\n' "$size"

@@ -1,0 +1,23 @@
+#include "cudart_doctor/formats/recorder_environment.hpp"
+
+#include "support/catch.hpp"
+
+using namespace cudart_doctor;
+
+TEST_CASE("an audit library of the user's comes first") {
+  CHECK(recorder_audit("", "/run/x.so") == "/run/x.so");
+  CHECK(recorder_audit("/a.so:/b.so", "/run/x.so") == "/a.so:/b.so:/run/x.so");
+}
+
+TEST_CASE("room for thread-local variables is added to the user's tunables") {
+  CHECK(recorder_tunables("") == "glibc.rtld.optional_static_tls=8192");
+  CHECK(recorder_tunables("glibc.malloc.check=3") ==
+        "glibc.malloc.check=3:glibc.rtld.optional_static_tls=8192");
+}
+
+TEST_CASE("room that the user set stays as it is") {
+  for (const char* const own : {"glibc.rtld.optional_static_tls=0x40000",
+                                "glibc.malloc.check=3:glibc.rtld.optional_static_tls=512"}) {
+    CHECK(recorder_tunables(own) == own);
+  }
+}
