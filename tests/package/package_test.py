@@ -1,0 +1,76 @@
+"""What is installed and packed: everything is there, needs what it says, and runs from where it was unpacked.
+
+package_test.py BUILD_FOLDER VERSION
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD, VERSION = sys.argv[1:3]
+DOCUMENTS = ("README.md", "CHANGELOG.md", "copyright", "docs/run.md", "docs/findings.md", "docs/report.schema.json")
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+class Installed(unittest.TestCase):
+    folder = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.folder, True)
+        run("cmake", "--install", BUILD, "--prefix", str(cls.folder / "prefix"), "--strip")
+        run("cpack", "--config", f"{BUILD}/CPackConfig.cmake", "-G", "DEB;TGZ", "-B", str(cls.folder / "packed"))
+
+    def check_tree(self, prefix):
+        binary = prefix / "bin" / "cudart-doctor"
+        self.assertEqual(run(str(binary), "--version"), f"cudart-doctor {VERSION}\n")
+        for name in DOCUMENTS:
+            self.assertTrue((prefix / "share" / "doc" / "cudart-doctor" / name).is_file(), name)
+        return binary
+
+    def test_an_installed_program_runs(self):
+        self.check_tree(self.folder / "prefix")
+
+    def test_a_tarball_runs_where_it_was_unpacked(self):
+        (tarball,) = (self.folder / "packed").glob("*.tar.gz")
+        target = self.folder / "unpacked"
+        target.mkdir()
+        run("tar", "-xf", str(tarball), "-C", str(target), "--strip-components=2")
+        self.check_tree(target)
+
+    def test_a_debian_package_needs_the_c_library_and_nothing_else(self):
+        (package,) = (self.folder / "packed").glob("*.deb")
+        self.assertEqual(run("dpkg-deb", "-f", str(package), "Package", "Version").splitlines(),
+                         ["Package: cudart-doctor", f"Version: {VERSION}"])
+        needs = run("dpkg-deb", "-f", str(package), "Depends").strip()
+        found = re.fullmatch(r"libc6 \(>= 2\.(\d+)\)", needs)
+        self.assertIsNotNone(found, needs)
+        self.assertLessEqual(int(found[1]), 34)
+        target = self.folder / "debian"
+        run("dpkg-deb", "-x", str(package), str(target))
+        self.check_tree(target / "usr")
+
+    def test_no_version_of_glibc_behind_2_34_is_needed(self):
+        binary = self.folder / "prefix" / "bin" / "cudart-doctor"
+        versions = {tuple(map(int, each.split(".")))
+                    for each in re.findall(r"GLIBC_([0-9.]+)", run("readelf", "--version-info", "--wide", str(binary)))}
+        self.assertTrue(versions)
+        self.assertLessEqual(max(versions), (2, 34))
+        needed = re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "--dynamic", "--wide", str(binary)))
+        self.assertLessEqual(set(needed), {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"})
+
+
+if __name__ == "__main__":
+    for tool in ("dpkg-deb", "dpkg-shlibdeps"):
+        if shutil.which(tool) is None:
+            print(f"skipped: no {tool} here")
+            sys.exit(77)
+    unittest.main(argv=sys.argv[:1])
