@@ -178,8 +178,9 @@ void Launcher::tend_report() {
     begin_ending(kStopPatience);
   } else {
     for (const pid_t pid : std::exchange(held_, {})) tracer_.release(pid);
-    for (const auto& [image, watch] : watches_) {
-      if (watch.traced) tracer_.let_go(static_cast<pid_t>(book_.process(image).pid));
+    for (ImageId image = 0; image < book_.size(); ++image) {
+      const auto pid = static_cast<pid_t>(book_.process(image).pid);
+      if (tracer_.is_traced(pid)) tracer_.let_go(pid);
     }
     phase_ = Phase::keeping;
   }

@@ -34,6 +34,11 @@ class Started:
         self.process.communicate()
 
 
+def tracer_of(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("TracerPid"))
+
+
 class Ready(RunCase):
     def judged_while_it_runs(self, condition, code=WAITS, *arguments):
         started = Started(self, "--ready-when", condition,
@@ -123,6 +128,15 @@ class Then(RunCase):
         started.reported()
         code, out, err = started.finish()
         self.assertEqual((code, out, err), (4, b"waiting\nmore\n", b""))
+
+    def test_kept_it_is_traced_no_longer(self):
+        started = Started(self, "--ready-when", "output:[0-9]",
+                          command=python(SLEEPS.replace('"waiting"', "os.getpid()").replace(
+                              "import ctypes", "import os, ctypes"), *self.good()))
+        pid = int(started.process.stdout.readline())
+        started.reported()
+        self.wait_until(lambda: tracer_of(pid) == 0)
+        self.assertIsNone(started.process.poll())
 
     def test_signals_still_reach_it(self):
         started = Started(self, "--ready-when", "output:waiting",

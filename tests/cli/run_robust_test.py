@@ -134,9 +134,12 @@ class Output(RunCase):
         self.assertEqual(run(command=python(code)).out, alone.stdout)
 
     def test_the_command_ends_although_children_keep_its_output(self):
-        ended = run("--ready-when", "output:nothing",
+        place, env = self.own_place()
+        ended = run("--ready-when", "output:nothing", env=env,
                     command=["sh", "-c", "sleep 3 & echo done"], timeout=20)
         self.assertEqual((ended.code, ended.out), (0, b"done\n"))
+        # Programs that they start still find the library that LD_AUDIT names.
+        self.assertEqual(len(list(place.glob("run-*/*.so"))), 1)
 
 
 class Programs(RunCase):
