@@ -233,6 +233,8 @@ void Recorder::record_departures() {
 void Recorder::settle() {
   introduce();
   record_departures();
+  // Of the last record of a process nothing else would tell.
+  tell_lost();
   if (interest_ == Interest::family && (!asked_ || held_)) wait_for_launcher();
   connection_.close();
   batch_.clear();
@@ -273,6 +275,10 @@ void Recorder::send() {
     ++lost_;
     return;
   }
+  tell_lost();
+}
+
+void Recorder::tell_lost() {
   if (lost_ == 0) return;
   begin("lost");
   record_.add_number("count", lost_);

@@ -40,6 +40,7 @@ class Recorder {
   void wait_for_launcher();
   void begin(std::string_view kind);
   void send();
+  void tell_lost();
   [[nodiscard]] std::string_view path_of(const link_map& map);
   std::string_view program_path();
 

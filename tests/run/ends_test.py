@@ -2,7 +2,7 @@
 import signal
 
 import support
-from run_support import RunCase
+from watching import RunCase
 from support import findings
 
 # Python's way of ending, what the command's exit code is then.

@@ -4,7 +4,7 @@ import os
 import sys
 import textwrap
 
-import run_support
+import watching
 import support
 
 sys.path.insert(0, str(support.SOURCE / "scripts"))
@@ -43,7 +43,7 @@ TORCH = """
 """
 
 
-class Scenarios(run_support.RunCase):
+class Scenarios(watching.RunCase):
     def setUp(self):
         super().setUp()
         self.runtime("12.8", folder="torch/lib")

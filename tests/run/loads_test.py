@@ -4,7 +4,7 @@ import os
 import pathlib
 
 import support
-from run_support import RunCase, loader_words, mapped
+from watching import RunCase, loader_words, mapped
 from support import findings, need_program
 
 THREADS = 16

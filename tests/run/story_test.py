@@ -4,7 +4,7 @@ import json
 import os
 
 import story_tree
-from run_support import RunCase, doctor, mapped
+from watching import RunCase, doctor, mapped
 import support
 from support import by_path, findings, selection
 

@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 import support
-from run_support import RunCase, mapped
+from watching import RunCase, mapped
 from support import PYTHON, NOBODY, findings, need_root
 
 SPAWN = """

@@ -6,7 +6,7 @@ import subprocess
 
 
 import support
-from run_support import RunCase
+from watching import RunCase
 from support import NOBODY, PYTHON, doctor, findings, need_program, need_root
 
 # What a program can know about its start, but for numbers that differ from start to start.
