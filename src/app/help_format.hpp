@@ -2,22 +2,36 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <string>
+#include <string_view>
+
+#include "option_words.hpp"
 
 namespace cudart_doctor {
 
-/// An option with its value's name and nothing else; arguments by their names in the usage.
+/// An option with its value's name and nothing else, in 80 columns; arguments by their names in
+/// the usage.
 class HelpFormat : public CLI::Formatter {
  public:
   // What excludes what is said where somebody gives both.
   std::string make_option_opts(const CLI::Option* option) const override {
-    // CLI11 appends the range that it checks.
-    const std::string type = option->get_type_name();
-    const std::string name = type.substr(0, std::min(type.find(":INT"), type.find(":FLOAT")));
-    const bool named = option->get_type_size() != 0 && !name.empty();
-    return (named ? " " + name : std::string()) +
+    const std::string name = value_name(*option);
+    return (name.empty() ? name : " " + name) +
            (option->get_required() && !option->get_positional() ? " (required)" : "");
+  }
+  // Not every version of CLI11 breaks lines.
+  std::string make_option_desc(const CLI::Option* option) const override {
+    constexpr std::size_t kColumns = 80;
+    const std::size_t width = kColumns - get_column_width();
+    std::string_view rest = option->get_description();
+    std::string out;
+    while (rest.size() > width) {
+      const std::size_t blank = rest.rfind(' ', width);
+      if (blank == std::string_view::npos) break;
+      out.append(rest.substr(0, blank)).append("\n");
+      rest.remove_prefix(blank + 1);
+    }
+    return out.append(rest);
   }
   // Behind "--" the parser does not look.
   std::string make_usage(const CLI::App* app, std::string name) const override {

@@ -92,16 +92,35 @@ std::string check_diff(const CLI::App& app, const Options& options) {
   return {};
 }
 
+/// What `run` refuses, and what to do instead.
+struct Refusal {
+  const char* option;
+  std::string_view instead;
+};
+
+constexpr std::array<Refusal, 12> kRefusedByRun = {{
+    {"--pid", "run inspects the command that it starts; without run, --pid inspects a process"},
+    {"--port",
+     "run inspects the command that it starts; --ready-when port:N waits until it listens"},
+    {"--from", "run starts a command; what --record kept is replayed by cudart-doctor --from DIR"},
+    {"--load", "run inspects what its command loads; cudart-doctor --load LIB loads one by itself"},
+    {"--peer", "run looks at all processes of its command; --peer goes with --pid"},
+    {"--probe", "run probes nothing; cudart-doctor --pid PID --probe on does, while it runs"},
+    {"--probe-anyway", "run probes nothing; it goes with cudart-doctor --pid PID --probe on"},
+    {"--probe-lookalikes", "run probes nothing; it goes with cudart-doctor --pid PID --probe on"},
+    {"--devices", "run probes nothing; it goes with cudart-doctor --pid PID --probe on"},
+    {"--pairs", "run probes nothing; it goes with cudart-doctor --pid PID --probe on"},
+    {"--exit-style", "run ends as its command does; --judge-exit ends it with 1 for a finding"},
+    {"--json-schema", "cudart-doctor --json-schema prints it, without run"},
+}};
+
 /// `run` looks at what it starts, and ends as that does.
 std::string check_run(const CLI::App& app, const Options& options) {
-  const std::string target = first_given(app, {"--pid", "--port", "--from", "--load", "--peer"});
-  if (!target.empty()) return "run: " + target + " has no meaning here: the command is looked at";
-  const std::string probe =
-      first_given(app, {"--probe", "--probe-anyway", "--probe-lookalikes", "--devices", "--pairs"});
-  if (!probe.empty()) return "run: " + probe + " has no meaning here: nothing is probed";
-  const std::string other = first_given(app, {"--exit-style", "--json-schema"});
-  if (!other.empty())
-    return "run: " + other + " has no meaning here: see `run --help` for its codes";
+  for (const Refusal& each : kRefusedByRun) {
+    if (app.count(each.option) != 0) {
+      return "run: " + std::string(each.option) + ": " + std::string(each.instead);
+    }
+  }
   const CLI::App& run = *app.get_subcommand("run");
   if (run.count("--then") != 0 && options.launch.ready.kind == ReadyKind::command_end) {
     return "run: --then needs --ready-when: without it the command is judged at its end";

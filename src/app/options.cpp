@@ -18,6 +18,7 @@
 #include "help_format.hpp"
 #include "option_checks.hpp"
 #include "option_values.hpp"
+#include "option_words.hpp"
 #include "options_run.hpp"
 
 namespace cudart_doctor {
@@ -49,7 +50,7 @@ Examples:
   cudart-doctor                         what a program started here would get
   cudart-doctor --pid 4121              a running server
   cudart-doctor --port 8000 --json      the process that listens on port 8000
-  cudart-doctor --probe require         preflight: kernels and CUDA IPC must work
+  cudart-doctor --probe require         preflight: kernels, CUDA IPC must work
   cudart-doctor --port 8000 --format line --exit-style nagios
   cudart-doctor run -- python serve.py  record a launch, judge it at its end
   cudart-doctor snapshot --pid 4121 --dir snap
@@ -220,7 +221,7 @@ std::string parse_devices(const std::string& text, std::vector<int>& out) {
 
 void add_probe(CLI::App& app, Options& options) {
   app.add_option("--probe", options.probe.mode,
-                 "Run kernels and CUDA IPC in two child processes: auto (where\n"
+                 "Run kernels and CUDA IPC in two child processes: auto (where "
                  "nobody uses the GPU), on, require (not run: exit 3), off")
       ->transform(one_of({{"auto", int(ProbeMode::automatic)},
                           {"on", int(ProbeMode::on)},
@@ -277,7 +278,7 @@ void add_diff(CLI::App& diff, Options& options) {
               if (part) options.ignored.push_back(std::move(*part));
             }
           },
-          "Do not compare this: an area, or one thing of it, such\n"
+          "Do not compare this: an area, or one thing of it, such "
           "as order or environment:CUDA_VISIBLE_DEVICES")
       ->check(CLI::Validator(
           [](std::string& word) {
@@ -336,7 +337,7 @@ std::variant<Options, Immediate> parse_arguments(const CommandLine& line) {
   auto* explain = app.add_subcommand("explain", "Explain a finding, a code, or a log on stdin");
   explain
       ->add_option("subject", options.subject,
-                   "RT04, lookalike-selected, 201 or a CUDA name;\n"
+                   "RT04, lookalike-selected, 201 or a CUDA name; "
                    "- reads a log from stdin (none: all findings)")
       ->type_name("ID|CODE|-");
   auto* diff = app.add_subcommand("diff", "What changed between reports, which one is odd");
@@ -351,12 +352,7 @@ std::variant<Options, Immediate> parse_arguments(const CommandLine& line) {
     std::ostringstream ignored;
     const int code = app.exit(error, out, ignored);
     if (code == 0) return Immediate{.text = out.str()};
-    const bool printable = dynamic_cast<const PrintableError*>(&error) != nullptr;
-    const std::string message = printable ? error.what() : escape_foreign(error.what());
-    const std::string advice = app.got_subcommand(run) && line.command.empty()
-                                   ? "\nThe command of run stands behind --: run -- CMD ARG..."
-                                   : "\nRun with --help for more information.";
-    return usage_error(message + advice + "\n", {argv, argv + argc});
+    return usage_error(explain_slip(error, app, line.command) + "\n", {argv, argv + argc});
   }
   if (run->parsed()) {
     options.command = Command::run;

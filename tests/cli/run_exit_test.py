@@ -148,7 +148,7 @@ class Usage(RunCase):
 
     def test_the_command_is_asked_for(self):
         self.assertIn("the command is missing", doctor("run").message)
-        self.assertIn("stands behind --", doctor("run", "true").message)
+        self.assertIn("put -- before the command", doctor("run", "true").message)
 
 
 if __name__ == "__main__":
