@@ -11,19 +11,16 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/formats/recorder_limits.hpp"
 #include "cudart_doctor/sys/output_file.hpp"
+#include "recorder_folder.hpp"
 #include "recorder_image.hpp"
 
 namespace cudart_doctor {
 namespace {
-
-constexpr char kLibraryName[] = "/recorder.so";
-constexpr char kSocketName[] = "/socket";
 
 tl::unexpected<Error> failed(const char* what, int error) {
   return fail(ErrorKind::io, std::string(what) + ": " + std::strerror(error), error);
@@ -42,7 +39,6 @@ std::string refusal(std::string_view place) {
   // LD_AUDIT knows no way to quote.
   if (place.find(':') != std::string_view::npos) return "its name has a colon";
   if (place.find('$') != std::string_view::npos) return "its name has a '$'";
-  if (!place.starts_with('/')) return "it is no absolute path";
   if (mentions_cuda(place)) return "its name would be taken for a library of CUDA's";
   if (place.size() + 32 > kSocketPathSize) return "its name is too long for a socket";
   return {};
@@ -74,8 +70,9 @@ Result<std::string> image_for(const std::string& socket_path) {
   return image.replace(at, path.size(), path);
 }
 
-Result<void> write_library(const std::string& path, std::string_view image) {
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+Result<void> write_library(int folder, std::string_view image) {
+  const UniqueFd fd(
+      ::openat(folder, kRecorderLibrary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return failed("the library cannot be made", errno);
   if (const auto written = write_all(fd.get(), image); !written) {
     return failed("the library cannot be written", written.error().sys_errno);
@@ -89,7 +86,7 @@ Result<void> write_library(const std::string& path, std::string_view image) {
   return {};
 }
 
-Result<UniqueFd> listen_at(const std::string& path) {
+Result<UniqueFd> listen_at(int folder, const std::string& path) {
   UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return failed("no socket", errno);
   sockaddr_un address{};
@@ -100,7 +97,9 @@ Result<UniqueFd> listen_at(const std::string& path) {
     return failed("the socket cannot be made", errno);
   }
   // Processes of the command may run as other users; the folder's name keeps strangers out.
-  if (::chmod(path.c_str(), 0666) != 0) return failed("the socket's mode cannot be set", errno);
+  if (::fchmodat(folder, kRecorderSocket, 0666, 0) != 0) {
+    return failed("the socket's mode cannot be set", errno);
+  }
   // The kernel cuts it to net.core.somaxconn.
   constexpr int kWaiting = 4096;
   if (::listen(fd.get(), kWaiting) != 0) return failed("the socket cannot be listened at", errno);
@@ -109,9 +108,12 @@ Result<UniqueFd> listen_at(const std::string& path) {
 
 }  // namespace
 
+RecorderFiles::RecorderFiles() = default;
+
 RecorderFiles::RecorderFiles(RecorderFiles&& other) noexcept
     : directory_(std::exchange(other.directory_, {})),
       library_(std::exchange(other.library_, {})),
+      folder_(std::move(other.folder_)),
       listener_(std::move(other.listener_)),
       keeps_library_(other.keeps_library_),
       owner_(other.owner_) {}
@@ -121,6 +123,7 @@ RecorderFiles& RecorderFiles::operator=(RecorderFiles&& other) noexcept {
   remove();
   directory_ = std::exchange(other.directory_, {});
   library_ = std::exchange(other.library_, {});
+  folder_ = std::move(other.folder_);
   listener_ = std::move(other.listener_);
   keeps_library_ = other.keeps_library_;
   owner_ = other.owner_;
@@ -130,19 +133,12 @@ RecorderFiles& RecorderFiles::operator=(RecorderFiles&& other) noexcept {
 RecorderFiles::~RecorderFiles() { remove(); }
 
 void RecorderFiles::remove() noexcept {
-  namespace fs = std::filesystem;
-  if (directory_.empty() || owner_ != ::getpid()) return;
-  std::error_code ignored;
-  if (!keeps_library_) {
-    fs::remove_all(directory_, ignored);
-    return;
+  if (!folder_ || owner_ != ::getpid()) return;
+  if (keeps_library_) {
+    folder_->remove_socket();
+  } else {
+    folder_->remove();
   }
-  std::vector<fs::path> others;
-  for (fs::directory_iterator entry(directory_, ignored); !ignored && entry != fs::end(entry);
-       entry.increment(ignored)) {
-    if (entry->path() != library_) others.push_back(entry->path());
-  }
-  for (const auto& other : others) fs::remove_all(other, ignored);
 }
 
 std::vector<std::string> recorder_places() {
@@ -158,26 +154,29 @@ std::vector<std::string> recorder_places() {
   return places;
 }
 
-Result<RecorderFiles> RecorderFiles::lay_at(const std::string& place) {
-  if (const std::string reason = refusal(place); !reason.empty()) {
+Result<RecorderFiles> RecorderFiles::lay_at(const std::string& named) {
+  if (!named.starts_with('/')) return fail(ErrorKind::io, "it is no absolute path");
+  const auto place = sound_place(named);
+  if (!place) return tl::unexpected(place.error());
+  if (const std::string reason = refusal(*place); !reason.empty()) {
     return fail(ErrorKind::io, reason);
   }
   const auto name = random_name();
   if (!name) return tl::unexpected(name.error());
-  const std::string directory = place + "/" + *name;
-  if (::mkdir(directory.c_str(), 0700) != 0) return failed("no folder can be made", errno);
+  auto folder = RecorderFolder::make(*place, *name);
+  if (!folder) return tl::unexpected(folder.error());
   RecorderFiles files;
-  files.directory_ = directory;
-  files.library_ = directory + kLibraryName;
+  files.folder_ = std::make_unique<RecorderFolder>(std::move(*folder));
+  files.directory_ = *place == "/" ? *place + *name : *place + "/" + *name;
+  files.library_ = files.directory_ + "/" + kRecorderLibrary;
   files.owner_ = ::getpid();
-  if (::chmod(directory.c_str(), 0711) != 0)
-    return failed("the folder's mode cannot be set", errno);
-  auto listener = listen_at(directory + kSocketName);
+  const std::string socket = files.directory_ + "/" + kRecorderSocket;
+  auto listener = listen_at(files.folder_->descriptor(), socket);
   if (!listener) return tl::unexpected(listener.error());
   files.listener_ = std::move(*listener);
-  const auto image = image_for(directory + kSocketName);
+  const auto image = image_for(socket);
   if (!image) return tl::unexpected(image.error());
-  if (const auto written = write_library(files.library_, *image); !written) {
+  if (const auto written = write_library(files.folder_->descriptor(), *image); !written) {
     return tl::unexpected(written.error());
   }
   return files;

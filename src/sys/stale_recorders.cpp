@@ -1,35 +1,47 @@
 #include "cudart_doctor/sys/stale_recorders.hpp"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "cudart_doctor/sys/unique_fd.hpp"
+#include "recorder_folder.hpp"
 
 namespace cudart_doctor {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::string_view kPrefix = "run-";
 constexpr std::size_t kNameSize = kPrefix.size() + 10;
 /// No more of a crowded folder is looked at: this runs while a command starts.
-constexpr int kMostEntries = 10'000;
-/// A recorder's folder has a socket and a library.
-constexpr int kMostFiles = 4;
-
-/// A folder of the caller's own, not a link to one.
-bool is_own_folder(const std::string& path) {
-  struct stat facts = {};
-  return ::lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) &&
-         facts.st_uid == ::geteuid();
+constexpr std::size_t kMostEntries = 10'000;
+/// The names in an open folder, no more than asked for.
+std::vector<std::string> names_in(int folder, std::size_t most) {
+  std::vector<std::string> names;
+  // A descriptor of its own: reading moves it, and closedir closes it.
+  const int own = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const stream = own < 0 ? nullptr : ::fdopendir(own);
+  if (stream == nullptr) {
+    if (own >= 0) ::close(own);
+    return names;
+  }
+  while (names.size() < most) {
+    const dirent* const entry = ::readdir(stream);
+    if (entry == nullptr) break;
+    const std::string_view name(entry->d_name);
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  ::closedir(stream);
+  return names;
 }
 
 /// A socket that was bound, and nobody listens there.
@@ -45,36 +57,33 @@ bool is_dead_socket(const std::string& path) {
   return fd.valid() && ::connect(fd.get(), generic, sizeof address) != 0 && errno == ECONNREFUSED;
 }
 
-bool is_stale(const std::string& folder) {
-  std::error_code error;
-  bool dead_socket = false;
-  bool library = false;
-  int files = 0;
-  for (fs::directory_iterator entry(folder, error); !error && entry != fs::end(entry);
-       entry.increment(error)) {
-    if (++files > kMostFiles) return false;
-    const fs::file_type type = entry->symlink_status(error).type();
-    if (type == fs::file_type::socket) dead_socket = is_dead_socket(entry->path().string());
-    // It is written once somebody listens: a folder without one may be in the making.
-    library = library || type == fs::file_type::regular;
-  }
-  return !error && dead_socket && library;
+bool has_type(int folder, const char* name, mode_t type) {
+  struct stat facts = {};
+  return ::fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+         (facts.st_mode & S_IFMT) == type;
+}
+
+/// The library is written once somebody listens: a folder without one may be in the making. One
+/// with anything else in it is none of a recorder's.
+bool is_stale(const RecorderFolder& folder, const std::string& path) {
+  std::vector<std::string> names = names_in(folder.descriptor(), 3);
+  std::sort(names.begin(), names.end());
+  return names == std::vector<std::string>{kRecorderLibrary, kRecorderSocket} &&
+         has_type(folder.descriptor(), kRecorderLibrary, S_IFREG) &&
+         has_type(folder.descriptor(), kRecorderSocket, S_IFSOCK) &&
+         is_dead_socket(path + "/" + kRecorderSocket);
 }
 
 }  // namespace
 
 void remove_stale_recorders(const std::string& place) {
-  std::error_code error;
-  std::vector<std::string> stale;
-  int seen = 0;
-  for (fs::directory_iterator entry(place, error);
-       !error && entry != fs::end(entry) && ++seen <= kMostEntries; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  const UniqueFd at(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!at.valid()) return;
+  for (const std::string& name : names_in(at.get(), kMostEntries)) {
     if (name.size() != kNameSize || !name.starts_with(kPrefix)) continue;
-    const std::string folder = entry->path().string();
-    if (is_own_folder(folder) && is_stale(folder)) stale.push_back(folder);
+    const auto folder = RecorderFolder::open(at.get(), name);
+    if (folder && is_stale(*folder, place + "/" + name)) folder->remove();
   }
-  for (const std::string& folder : stale) fs::remove_all(folder, error);
 }
 
 }  // namespace cudart_doctor

@@ -66,6 +66,64 @@ os._exit(6)
         run(command=["true"], env=env)
         self.assertEqual(list(place.iterdir()), [])
 
+    def test_a_link_in_the_place_of_the_recorders_folder_is_not_followed(self):
+        for after in ("", "(sleep 1 &)"):
+            with self.subTest(after):
+                place, env = self.own_place()
+                strange = self.folder / ("kept" + str(len(after)))
+                (strange / "folder").mkdir(parents=True)
+                for name in ("socket", "recorder.so", "other", "folder/socket"):
+                    (strange / name).touch()
+                script = ('d=$(dirname "${LD_AUDIT##*:}"); mv "$d" "$d.moved" && '
+                          f'ln -s {strange} "$d" && echo laid; {after}')
+                ended = run(env=env, command=["sh", "-c", script])
+                self.assertEqual(ended.out, b"laid\n", ended.message)
+                self.assertEqual(sorted(each.name for each in strange.rglob("*")),
+                                 ["folder", "other", "recorder.so", "socket", "socket"])
+                moved = next(place.glob("*.moved"))
+                self.assertEqual([each.name for each in moved.iterdir()],
+                                 ["recorder.so"] if after else [])
+
+    def test_what_a_stranger_laid_like_a_recorder_is_left(self):
+        place, env = self.own_place()
+        process = self.start(command=python(WAITS, *self.good()), env=env)
+        process.stdout.readline()
+        process.kill()
+        process.communicate()
+        folder = next(place.iterdir())
+        (folder / "mine").touch()
+        run(command=["true"], env=env)
+        self.assertEqual(len(list(folder.iterdir())), 3)
+        (folder / "mine").unlink()
+        folder.rename(place / "elsewhere")
+        folder.symlink_to("elsewhere")
+        run(command=["true"], env=env)
+        self.assertEqual(len(list((place / "elsewhere").iterdir())), 2)
+
+    def test_no_place_in_which_another_user_could_lay_a_library(self):
+        need_root(self)
+        place, env = self.own_place()
+        below = place / "below"
+        below.mkdir(mode=0o755)
+        # The owner and the mode of the folder above, and of the place.
+        for above, own in (((65534, 0o755), (0, 0o755)), ((0, 0o755), (65534, 0o755)),
+                           ((0, 0o755), (0, 0o777)), ((0, 0o777), (0, 0o755))):
+            with self.subTest(above=above, own=own):
+                for folder, (owner, mode) in ((place, above), (below, own)):
+                    os.chown(folder, owner, owner)
+                    folder.chmod(mode)
+                ended = run(env={**env, "TMPDIR": str(below)},
+                            command=["sh", "-c", 'echo "${LD_AUDIT%/*/*}"'])
+                self.assertNotEqual(ended.out, f"{below}\n".encode())
+                self.assertNotEqual(ended.out, b"\n")
+        os.chown(place, 0, 0)
+        for mode in (0o755, 0o1777):
+            below.chmod(mode)
+            place.chmod(0o755)
+            ended = run(env={**env, "TMPDIR": str(below)},
+                        command=["sh", "-c", 'echo "${LD_AUDIT%/*/*}"'])
+            self.assertEqual(ended.out, f"{below}\n".encode())
+
     def test_what_a_run_that_goes_on_uses_is_left_to_it(self):
         place, env = self.own_place()
         process = self.start(command=python(WAITS, *self.good()), env=env)

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,13 +13,16 @@
 
 namespace cudart_doctor {
 
+class RecorderFolder;
+
 class RecorderFiles {
  public:
   RecorderFiles(RecorderFiles&& other) noexcept;
   RecorderFiles& operator=(RecorderFiles&& other) noexcept;
   RecorderFiles(const RecorderFiles&) = delete;
   RecorderFiles& operator=(const RecorderFiles&) = delete;
-  /// Removes the folder and all in it; not in a process that was forked from the one that laid it.
+  /// Removes what was laid, and the folder where nothing else is in it; not in a process that was
+  /// forked from the one that laid it. No link that the command put somewhere is followed.
   ~RecorderFiles();
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
@@ -33,11 +37,12 @@ class RecorderFiles {
 
  private:
   friend Result<RecorderFiles> lay_recorder(const std::vector<std::string>& places);
-  RecorderFiles() = default;
-  static Result<RecorderFiles> lay_at(const std::string& place);
+  RecorderFiles();
+  static Result<RecorderFiles> lay_at(const std::string& named);
   void remove() noexcept;
   std::string directory_;
   std::string library_;
+  std::unique_ptr<RecorderFolder> folder_;
   UniqueFd listener_;
   bool keeps_library_ = false;
   pid_t owner_ = 0;
@@ -48,7 +53,8 @@ class RecorderFiles {
 std::vector<std::string> recorder_places();
 
 /// Lays it into a new folder (mode 0711, a random name) below the first of `places` that has room
-/// and allows libraries to be loaded from it. Errors: io (names each place and its reason).
+/// and allows libraries to be loaded from it, and where nobody but the caller and root can put
+/// something else by its path. Errors: io (names each place and its reason).
 Result<RecorderFiles> lay_recorder(const std::vector<std::string>& places);
 
 }  // namespace cudart_doctor
