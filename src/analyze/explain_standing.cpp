@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cudart_doctor/analyze/explain.hpp"
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 
 namespace cudart_doctor {
@@ -133,6 +134,9 @@ std::string probe_unseen(const Report& report) {
     case ProbeOutcome::works: return {};
     case ProbeOutcome::not_run: {
       const ProbeFacts& probe = report.snapshot.probe;
+      if (report.snapshot.recording.is_known()) {
+        return "no probe ran (run probes nothing; --pid PID --probe on does)";
+      }
       return probe.decision == ProbeDecision::not_asked || probe.reason.empty()
                  ? "no probe ran (--probe on)"
                  : "no probe ran: " + probe.reason;
@@ -220,6 +224,12 @@ Standing standing_of(std::string_view finding, const Report& report) {
   }
   if (report.snapshot.environment_only) {
     return {StandingKind::unseen, "no program was started, only an environment was looked at"};
+  }
+  if (nobody_judged(report.snapshot)) {
+    return {StandingKind::unseen,
+            report.snapshot.recording.get()->events.empty()
+                ? "no CUDA library was loaded by the command"
+                : "no process of the command held a CUDA library when it could be judged"};
   }
   const std::uint32_t needs = needs_of(finding);
   for (std::uint32_t bit = kObjects; bit <= kLaterVariables; bit <<= 1U) {

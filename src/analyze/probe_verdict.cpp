@@ -176,6 +176,9 @@ ProbeVerdict passed(const Observations& seen, const Report& report, const Probed
 
 ProbeVerdict overall(const Observations& seen, const Report& report) {
   const ProbeFacts& probe = report.snapshot.probe;
+  if (probe.decision == ProbeDecision::not_asked && report.snapshot.recording.is_known()) {
+    return not_run("run probes nothing; --pid PID --probe on does");
+  }
   if (probe.decision != ProbeDecision::run) return not_run(why_not_run(probe));
   const ProbedRuntime* runtime = runtime_in_question(probe);
   if (runtime == nullptr) return not_run("no genuine runtime was probed");

@@ -20,6 +20,13 @@ bool colour(const Options& options, const World& world) {
   return false;
 }
 
+/// With --redact no folder's name either.
+std::optional<std::string> recording_folder(const Options& options) {
+  if (options.command != Command::run) return std::nullopt;
+  const bool hidden = options.redact && !options.launch.record.empty();
+  return hidden ? "DIR" : options.launch.record;
+}
+
 }  // namespace
 
 TextOptions text_options(const Options& options, const World& world) {
@@ -29,7 +36,8 @@ TextOptions text_options(const Options& options, const World& world) {
           .verbose = options.verbose,
           .columns = to_terminal ? std::clamp(world.terminal_columns, kFewestColumns, kMostColumns)
                                  : kMostColumns,
-          .explain_selection = options.explain_selection};
+          .explain_selection = options.explain_selection,
+          .recording_folder = recording_folder(options)};
 }
 
 Report shown(const Options& options, Report report, const JudgeOptions& how) {

@@ -90,8 +90,13 @@ void html_limits(HtmlWriter& page, const Report& report) {
   }
   page.raw("<dl>");
   page.fact_text("Read", read_text(report));
-  page.fact_text("Exit code",
-                 std::to_string(report.verdict.exit_code) + ": " + exit_reason(report));
+  if (report.snapshot.recording.is_known()) {
+    // The command ends with its own code.
+    page.fact_text("Verdict", exit_reason(report));
+  } else {
+    page.fact_text("Exit code",
+                   std::to_string(report.verdict.exit_code) + ": " + exit_reason(report));
+  }
   page.raw("</dl>");
   page.end_section();
 }

@@ -195,7 +195,17 @@ std::string properties_of(const Report& report) {
     out += property("runtime " + refs[i],
                     candidate_phrase(candidate) + ", " + escape_foreign(candidate.path));
   }
-  out += property("exit code", std::to_string(report.verdict.exit_code));
+  const Recording* const recording = report.snapshot.recording.get();
+  if (recording == nullptr) {
+    out += property("exit code", std::to_string(report.verdict.exit_code));
+  } else {
+    out += property("verdict", exit_reason(report));
+    if (recording->end == ProcessEnd::exited) {
+      out += property("command exit code", std::to_string(recording->status));
+    } else if (recording->end == ProcessEnd::signalled) {
+      out += property("command signal", std::to_string(recording->status));
+    }
+  }
   return out + "    </properties>\n";
 }
 

@@ -6,7 +6,9 @@
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/names.hpp"
+#include "render/run_phrases.hpp"
 #include "render/text_writer.hpp"
+#include "render/view.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -71,6 +73,10 @@ std::string without_stop(std::string sentence) {
 }
 
 std::string calm_sentence(const Report& report) {
+  if (const Recording* recording = report.snapshot.recording.get()) {
+    const std::string trouble = trouble_sentence(*recording);
+    if (!trouble.empty()) return without_stop(trouble);
+  }
   if (nobody_judged(report.snapshot)) return without_stop(headline_sentence(report));
   std::vector<std::string> ids;
   for (std::size_t i = count_counted(report); i < report.findings.size(); ++i) {
@@ -102,7 +108,7 @@ Line line_of(const Report& report) {
     line.code = printable(finding.id);
     line.sentence = without_stop(printable(finding.headline));
   } else {
-    line.word = "OK";
+    line.word = verdict_view(report).word;
     line.sentence = calm_sentence(report);
   }
   if (report.verdict.exit_style == ExitStyle::nagios) line.word = nagios_word(report.verdict.end);

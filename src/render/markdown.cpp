@@ -212,8 +212,11 @@ void write_limits(Markdown& out, const Report& report) {
       out.line("- " + std::to_string(lines.size() - kMaxItems) + " more");
   }
   out.line("");
-  out.line("Read: " + markdown_sentence(read_text(report)) + ". Exit " +
-           std::to_string(report.verdict.exit_code) + ": " +
+  // A command that was recorded ends with its own code.
+  const std::string label = report.snapshot.recording.is_known()
+                                ? "Verdict"
+                                : "Exit " + std::to_string(report.verdict.exit_code);
+  out.line("Read: " + markdown_sentence(read_text(report)) + ". " + label + ": " +
            markdown_sentence(exit_reason(report)) + ".");
 }
 

@@ -1,12 +1,15 @@
 #include "render/run_phrases.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
+#include <tuple>
 
 #include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/names.hpp"
+#include "render/redact.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -21,31 +24,46 @@ std::string title_of(const std::vector<std::string>& command_line) {
   return cut_end(process_title(process), kMaxTitle);
 }
 
+/// "9 (SIGKILL)"
+std::string signal_text(int number) {
+  const char* const name = sigabbrev_np(number);
+  return std::to_string(number) + (name == nullptr ? "" : " (SIG" + std::string(name) + ")");
+}
+
 std::string end_text(const Recording& recording) {
   const std::string after = duration_text(recording.duration);
   switch (recording.end) {
     case ProcessEnd::exited:
       return "exit code " + std::to_string(recording.status) + " after " + after;
     case ProcessEnd::signalled:
-      return "ended by signal " + std::to_string(recording.status) + " after " + after;
-    case ProcessEnd::running: return "running " + after + " after its start";
+      return "ended by signal " + signal_text(recording.status) + " after " + after;
+    case ProcessEnd::running:
+      return recording.stopped ? "stopped with the verdict, " + after + " after its start"
+                               : "running " + after + " after its start";
     case ProcessEnd::replaced_by_exec:
     case ProcessEnd::unknown: break;
   }
   return "how it ended is not known";
 }
 
-/// When the report's process was looked at; "" where none was.
+/// When the report's process was looked at, and whether the command was ready; "" where none was.
 std::string moment_text(const Report& report, const Recording& recording) {
-  if (!report.timeline.judged) return {};
-  switch (recording.processes[*report.timeline.judged].judged) {
-    case JudgeMoment::none: return {};
-    case JudgeMoment::exit: return "judged in the moment before its end";
+  const JudgeMoment moment = report.timeline.judged
+                                 ? recording.processes[*report.timeline.judged].judged
+                                 : JudgeMoment::none;
+  const std::string ready =
+      recording.ready ? "ready (" + escape_foreign(recording.ready_when) + ")" : std::string();
+  const std::string also = ready.empty() ? ready : "; " + ready;
+  switch (moment) {
+    case JudgeMoment::none: return ready;
+    case JudgeMoment::exit: return "judged in the moment before its end" + also;
     case JudgeMoment::ready:
       return "judged when ready (" + escape_foreign(recording.ready_when) + ")";
     case JudgeMoment::load:
-      return recording.gated ? "judged right after the load that ended it"
-                             : "judged right after its last load";
+      return recording.gated ? "ended by the gate, judged right after this load; what is loaded "
+                               "later could change the verdict" +
+                                   also
+                             : "judged right after its last load" + also;
   }
   return {};
 }
@@ -93,10 +111,36 @@ std::string pids_text(const Recording& recording, const std::vector<std::size_t>
 
 std::string command_title(const Recording& recording) { return title_of(recording.command); }
 
+namespace {
+
+/// "5 processes, 3 recorded"
+std::string processes_text(const Recording& recording) {
+  const std::size_t all = recording.processes.size();
+  const std::size_t recorded = count_recorded(recording);
+  const std::string how = recorded != all ? std::to_string(recorded) + " recorded"
+                          : all == 1      ? "recorded"
+                                          : "all recorded";
+  return count_of(all, "process", "processes") + ", " + how;
+}
+
+}  // namespace
+
+std::string trouble_sentence(const Recording& recording) {
+  if (recording.gated) return {};
+  const bool unready = !recording.ready_when.empty() && !recording.ready;
+  const bool failed = recording.end == ProcessEnd::signalled ||
+                      (recording.end == ProcessEnd::exited && recording.status != 0);
+  if (!unready && !failed) return {};
+  const std::string how = end_text(recording);
+  if (unready)
+    return "The command never was ready (" + escape_foreign(recording.ready_when) + "): " + how +
+           ".";
+  return recording.end == ProcessEnd::signalled ? "The command was " + how + "."
+                                                : "The command failed: " + how + ".";
+}
+
 std::string nobody_sentence(const Recording& recording) {
-  const std::string processes = count_of(recording.processes.size(), "process", "processes") +
-                                ", " + std::to_string(count_recorded(recording)) +
-                                " of them recorded";
+  const std::string processes = processes_text(recording);
   if (recording.events.empty()) {
     return "No CUDA library was loaded by this command (" + processes + ").";
   }
@@ -110,14 +154,12 @@ std::string run_sentence(const Report& report, const Recording& recording) {
     if (!part.empty()) parts.push_back(std::move(part));
   };
   add(moment_text(report, recording));
-  if (recording.gated) add("the gate ended it");
-  if (recording.stopped) add("stopped after the verdict");
   if (!recording.ready_when.empty() && !recording.ready) {
     add("never ready (" + escape_foreign(recording.ready_when) + ")");
   }
   add(end_text(recording));
-  add(count_of(recording.processes.size(), "process", "processes") + ", " +
-      std::to_string(count_recorded(recording)) + " recorded");
+  // The first sentence has it where nothing was judged.
+  if (recording.judged_pid != 0) add(processes_text(recording));
   return command_title(recording) + ": " + join(parts, "; ");
 }
 
@@ -153,26 +195,96 @@ std::vector<LoadRow> load_rows(const Report& report, const Recording& recording)
   return out;
 }
 
-std::vector<std::string> other_processes(const Report& report, const Recording& recording) {
-  std::vector<std::string> odd;
-  std::vector<std::string> out;
+namespace {
+
+/// How grave it is for its process: above all what is found, then what is open.
+int rank_of(const RecordedProcess& process) {
+  if (process.worst) return 2 + static_cast<int>(*process.worst);
+  return process.undecided.empty() ? 0 : 1;
+}
+
+/// Groups of other processes with one conclusion, told as one.
+struct OtherProcesses {
+  std::vector<std::size_t> members;
+  bool own = false;  ///< What was concluded of the judged process holds for them.
+  bool odd = false;
+};
+
+std::vector<OtherProcesses> others_of(const Report& report, const Recording& recording) {
+  std::vector<OtherProcesses> out;
+  const auto concluded = [&](const OtherProcesses& group) {
+    const RecordedProcess& process = recording.processes[group.members.front()];
+    return std::tie(process.worst, process.findings, process.headline, process.undecided);
+  };
   for (const ProcessGroup& group : report.timeline.groups) {
-    std::vector<std::size_t> members = group.members;
-    const bool own = report.timeline.judged && std::erase(members, *report.timeline.judged) != 0;
-    if (members.empty()) continue;
-    const RecordedProcess& first = recording.processes[members.front()];
-    const std::string pids = pids_text(recording, members);
-    if (own) {
+    OtherProcesses next{.members = group.members, .odd = group.odd};
+    next.own = report.timeline.judged && std::erase(next.members, *report.timeline.judged) != 0;
+    if (next.members.empty()) continue;
+    const auto same = std::ranges::find_if(out, [&](const OtherProcesses& each) {
+      return each.own == next.own && each.odd == next.odd && concluded(each) == concluded(next);
+    });
+    if (same == out.end()) {
+      out.push_back(std::move(next));
+    } else {
+      same->members.insert(same->members.end(), next.members.begin(), next.members.end());
+    }
+  }
+  std::ranges::stable_sort(out, [&](const OtherProcesses& a, const OtherProcesses& b) {
+    if (a.odd != b.odd) return a.odd;
+    return rank_of(recording.processes[a.members.front()]) >
+           rank_of(recording.processes[b.members.front()]);
+  });
+  return out;
+}
+
+/// Their command line, where they have one in common.
+std::string common_title(const Recording& recording, const std::vector<std::size_t>& members) {
+  const std::string first = title_of(recording.processes[members.front()].command_line);
+  const bool same = std::ranges::all_of(members, [&](std::size_t member) {
+    return title_of(recording.processes[member].command_line) == first;
+  });
+  return same ? " " + first : " " + first + " and others";
+}
+
+}  // namespace
+
+std::vector<std::string> other_processes(const Report& report, const Recording& recording) {
+  std::vector<std::string> out;
+  for (const OtherProcesses& group : others_of(report, recording)) {
+    const RecordedProcess& first = recording.processes[group.members.front()];
+    const std::string pids = pids_text(recording, group.members);
+    if (group.own) {
       out.push_back("the same result: " + pids);
       continue;
     }
-    std::string text = conclusion_of(first) + ": " + pids + " " + title_of(first.command_line);
+    std::string text = conclusion_of(first) + ": " + pids + common_title(recording, group.members);
     if (group.odd) text = "unlike the others, " + text;
     if (!first.headline.empty()) text += ": " + printable(first.headline);
-    (group.odd ? odd : out).push_back(std::move(text));
+    out.push_back(std::move(text));
   }
-  odd.insert(odd.end(), out.begin(), out.end());
-  return odd;
+  return out;
+}
+
+std::string process_name(const Recording& recording, const RecordedProcess& process) {
+  if (!process.command_line.empty()) {
+    return escape_foreign(join(redact_arguments(process.command_line), " "));
+  }
+  if (!process.executable.empty()) return escape_foreign(process.executable);
+  if (process.pid == recording.root_pid) {
+    return escape_foreign(join(redact_arguments(recording.command), " "));
+  }
+  return "(ended before its name could be read)";
+}
+
+std::vector<std::string> left_running(const Recording& recording) {
+  std::vector<std::string> out;
+  if (recording.end == ProcessEnd::running) return out;
+  for (const RecordedProcess& process : recording.processes) {
+    if (process.end != ProcessEnd::running) continue;
+    out.push_back("pid " + std::to_string(process.pid) + " " +
+                  cut_end(process_name(recording, process), kMaxTitle));
+  }
+  return out;
 }
 
 std::vector<std::string> run_limits(const Recording& recording) {

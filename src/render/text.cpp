@@ -278,6 +278,17 @@ void write_allowed_findings(TextWriter& writer, const Report& report) {
   }
 }
 
+/// How to see the rest. A command is not started again for it: it would take as long, and may load
+/// something else.
+std::string how_to_see_all(const TextWriter& writer) {
+  const auto& folder = writer.recording_folder();
+  if (!folder) return "add -v, or --explain-selection";
+  if (folder->empty()) {
+    return "keep it with --record DIR, then cudart-doctor --from DIR -v";
+  }
+  return "cudart-doctor --from " + escape_foreign(*folder) + " -v";
+}
+
 /// The next command to type.
 void write_more(TextWriter& writer, const Report& report) {
   std::string text;
@@ -285,7 +296,7 @@ void write_more(TextWriter& writer, const Report& report) {
     text = "cudart-doctor explain " + printable(report.findings.front().id);
   }
   if (!writer.verbose()) {
-    text += std::string(text.empty() ? "" : "; ") + "add -v, or --explain-selection";
+    text += std::string(text.empty() ? "" : "; ") + how_to_see_all(writer);
   }
   if (!text.empty()) writer.labelled("MORE", text);
 }

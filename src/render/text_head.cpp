@@ -4,6 +4,7 @@
 #include "render/describe.hpp"
 #include "render/run_phrases.hpp"
 #include "render/text_writer.hpp"
+#include "render/view.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -13,19 +14,6 @@ constexpr std::size_t kMaxGpus = 3;       // UUIDs on the second line, unless ve
 constexpr std::size_t kFewestTitle = 21;  // Columns of a title that still tell a rank.
 constexpr std::size_t kShortUuid = 12;    // "GPU-" and eight digits: told apart on any node.
 constexpr std::string_view kGap = "  ";
-
-struct Word {
-  std::string text = "OK";
-  Tone tone = Tone::good;
-  std::string after{};
-};
-
-Word word_of(const Report& report) {
-  if (report.verdict.end == RunEnd::undecided) return {"UNDECIDED", Tone::notice, {}};
-  if (!leads_with_finding(report)) return {};
-  const Finding& finding = report.findings.front();
-  return {severity_word(finding.severity), tone_of(finding.severity), " " + printable(finding.id)};
-}
 
 /// "pid 4121 (inside: 77) sglang::scheduler_TP0"
 std::string who_of(const Snapshot& snapshot) {
@@ -59,9 +47,10 @@ std::string gpus_text(const TextWriter& writer, const ProcessGpus& gpus, std::si
 
 /// Everything on one line where it fits; else the title first and the place below it.
 void write_process(TextWriter& writer, const Report& report) {
-  const Word word = word_of(report);
-  const std::string lead = paint(word.text, word.tone, writer.color()) + word.after;
-  const std::size_t before = display_width(word.text) + display_width(word.after) + kGap.size();
+  const VerdictView word = verdict_view(report);
+  const std::string id = word.id.empty() ? "" : " " + word.id;
+  const std::string lead = paint(word.word, word.tone, writer.color()) + id;
+  const std::size_t before = display_width(word.word) + display_width(id) + kGap.size();
   const std::size_t left = writer.columns() > before ? writer.columns() - before : 0;
   const std::string who = who_of(report.snapshot);
   const ProcessGpus gpus = gpus_of(report.snapshot);
@@ -88,6 +77,12 @@ void write_process(TextWriter& writer, const Report& report) {
 void write_head(TextWriter& writer, const Report& report) {
   write_process(writer, report);
   writer.entry({.hang = 0}, headline_sentence(report));
+  // What a finding leads to needs no words here: RUN has them.
+  const Recording* recording = report.snapshot.recording.get();
+  if (recording != nullptr && !leads_with_finding(report)) {
+    const std::string trouble = trouble_sentence(*recording);
+    if (!trouble.empty()) writer.entry({.hang = 0}, trouble);
+  }
   // "OK" says what was found; that nothing was run must not be missed.
   if (report.snapshot.probe.decision == ProbeDecision::refused) {
     writer.entry({.hang = 0}, "Not tested on a GPU: see PROBE below.");

@@ -5,7 +5,6 @@
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/names.hpp"
-#include "render/redact.hpp"
 #include "render/run_phrases.hpp"
 #include "render/text_writer.hpp"
 
@@ -52,9 +51,8 @@ void write_event(TextWriter& writer, const Report& report, const LoadEvent& even
   write_frames(writer, event);
 }
 
-std::string process_text(const RecordedProcess& process) {
-  std::string out = escape_foreign(join(redact_arguments(process.command_line), " "));
-  if (out.empty()) out = escape_foreign(process.executable);
+std::string process_text(const Recording& recording, const RecordedProcess& process) {
+  std::string out = process_name(recording, process);
   if (!process.recorded) {
     out +=
         "; not recorded" + (process.unrecorded.empty() ? "" : ": " + printable(process.unrecorded));
@@ -75,7 +73,7 @@ void write_all(TextWriter& writer, const Report& report, const Recording& record
   writer.title("PROCESSES of the command");
   for (const RecordedProcess& process : recording.processes) {
     writer.entry({.before = " " + pad(std::to_string(process.pid), kTimeColumns)},
-                 process_text(process));
+                 process_text(recording, process));
   }
   if (recording.events.empty()) return;
   writer.title("LOADS by time, all that were recorded");
@@ -93,7 +91,17 @@ void write_story(TextWriter& writer, const Report& report) {
     writer.labelled_whole("STORY", printable(story->text), writer.room().story_lines);
     if (!story->effect.empty()) writer.labelled("", printable(story->effect), 2);
   }
-  writer.labelled("RUN", run_sentence(report, *recording), 3);
+  writer.labelled_whole("RUN", run_sentence(report, *recording), 4);
+  const auto still = left_running(*recording);
+  for (std::size_t i = 0; i < writer.shown(still.size(), still.size() == 1 ? 1 : 0); ++i) {
+    writer.labelled(i == 0 ? "STILL" : "", still[i] + " runs on, no longer recorded", 1);
+  }
+  if (still.size() > 1 && !writer.verbose()) {
+    writer.labelled("STILL",
+                    count_of(still.size(), "process", "processes") +
+                        " run on, no longer recorded: " + join(still, ", "),
+                    1);
+  }
   const auto others = other_processes(report, *recording);
   const std::size_t shown = writer.shown(others.size(), writer.room().processes);
   for (std::size_t i = 0; i < shown; ++i) {

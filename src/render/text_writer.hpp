@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -77,6 +78,9 @@ class TextWriter {
   [[nodiscard]] Color color() const { return options_.color; }
   [[nodiscard]] std::size_t columns() const { return options_.columns; }
   [[nodiscard]] const std::string& explain_selection() const { return options_.explain_selection; }
+  [[nodiscard]] const std::optional<std::string>& recording_folder() const {
+    return options_.recording_folder;
+  }
   [[nodiscard]] const Room& room() const { return room_; }
   /// How many of `count` items are shown where `most` are without -v.
   [[nodiscard]] std::size_t shown(std::size_t count, std::size_t most) const {

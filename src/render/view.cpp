@@ -5,6 +5,7 @@
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
 #include "render/provenance_phrases.hpp"
+#include "render/run_phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -20,7 +21,12 @@ std::string object_name(const Report& report, std::size_t index) {
 
 VerdictView verdict_view(const Report& report) {
   if (report.verdict.end == RunEnd::undecided) return {"UNDECIDED", "", Tone::notice};
-  if (!leads_with_finding(report)) return {"OK", "", Tone::good};
+  if (!leads_with_finding(report)) {
+    // Nothing was found, yet something is not well.
+    const Recording* recording = report.snapshot.recording.get();
+    const bool well = recording == nullptr || trouble_sentence(*recording).empty();
+    return well ? VerdictView{"OK", "", Tone::good} : VerdictView{"NO FINDING", "", Tone::plain};
+  }
   const Finding& finding = report.findings.front();
   return {severity_word(finding.severity), printable(finding.id), tone_of(finding.severity)};
 }

@@ -11,7 +11,7 @@ namespace cudart_doctor {
 
 /// The verdict in a word, and the finding that it follows.
 struct VerdictView {
-  std::string word;  ///< "CRITICAL", "OK", "UNDECIDED"
+  std::string word;  ///< "CRITICAL", "OK", "UNDECIDED"; "NO FINDING" of a command that failed
   std::string id;    ///< "RT04", printable; "" where no finding leads.
   Tone tone = Tone::plain;
 };

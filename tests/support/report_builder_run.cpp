@@ -117,6 +117,7 @@ Report nobody_report() {
   recording.end = ProcessEnd::exited;
   recording.root_pid = 4100;
   recording.processes = {launcher(), {}};
+  recording.processes[0].end = ProcessEnd::exited;
   recording.processes[1].pid = 4101;
   recording.processes[1].unrecorded = "a static program";
   snapshot.recording = RecordingFact::known(recording);

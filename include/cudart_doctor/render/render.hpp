@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,9 @@ struct TextOptions {
   std::size_t columns = kMostColumns;
   /// A policy id, kHeadlineRule or kEveryRule: how it decides, step by step. "": not asked for.
   std::string explain_selection{};
+  /// Of a command that was recorded just now, and is not to be started again for a longer report:
+  /// the folder that keeps its recording, "" for none. Nothing: the same look can be repeated.
+  std::optional<std::string> recording_folder{};
 };
 
 /// `snapshot` without what must not leave the machine: values of options named like secrets, and

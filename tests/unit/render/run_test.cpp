@@ -1,6 +1,10 @@
 // What the formats say of a command that was recorded.
 #include <functional>
+#include <optional>
+#include <utility>
 
+#include "cudart_doctor/analyze/judge.hpp"
+#include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/render/render.hpp"
 #include "support/catch.hpp"
@@ -34,8 +38,8 @@ bool holds(const std::string& text, std::string_view part) {
 TEST_CASE("a command without a CUDA library is told in four lines") {
   CHECK(render_text(nobody_report(), {}) ==
         "OK  command make -j8  node gpu-17\n"
-        "No CUDA library was loaded by this command (2 processes, 1 of them recorded).\n"
-        "RUN      make -j8: exit code 0 after 12.3 s; 2 processes, 1 recorded\n"
+        "No CUDA library was loaded by this command (2 processes, 1 recorded).\n"
+        "RUN      make -j8: exit code 0 after 12.3 s\n"
         "UNSEEN   1 process not recorded, only looked at now and then: a static program\n"
         "VERDICT  no finding\n");
 }
@@ -55,14 +59,16 @@ TEST_CASE("the moment of the verdict and the end of the command are told") {
          judged.judged = JudgeMoment::load;
          run.gated = true;
        },
-       "judged right after the load that ended it; the gate ended it"},
-      {[](Recording& run, RecordedProcess&) { run.stopped = true; }, "stopped after the verdict"},
+       "ended by the gate, judged right after this load; what is loaded later could change the "
+       "verdict; ready (port:8000); running"},
+      {[](Recording& run, RecordedProcess&) { run.stopped = true; },
+       "stopped with the verdict, 41.3 s after its start; "},
       {[](Recording& run, RecordedProcess&) { run.ready = false; }, "never ready (port:8000)"},
       {[](Recording& run, RecordedProcess&) {
          run.end = ProcessEnd::signalled;
          run.status = 9;
        },
-       "ended by signal 9 after 41.3 s"},
+       "ended by signal 9 (SIGKILL) after 41.3 s"},
       {[](Recording& run, RecordedProcess&) {
          run.end = ProcessEnd::exited;
          run.status = 3;
@@ -77,6 +83,98 @@ TEST_CASE("the moment of the verdict and the end of the command are told") {
     INFO(row.words);
     CHECK(holds(verbose_of(report), row.words));
   }
+}
+
+TEST_CASE("a command that failed is not called well where nothing was found") {
+  struct Row {
+    std::function<void(Recording&)> change;
+    const char* head;  ///< The first word and the third line.
+    const char* line;
+  };
+  const Row rows[] = {
+      {[](Recording& run) { run.status = 5; }, "The command failed: exit code 5 after 12.3 s.",
+       "NO FINDING The command failed: exit code 5 after 12.3 s (command)\n"},
+      {[](Recording& run) {
+         run.end = ProcessEnd::signalled;
+         run.status = 9;
+       },
+       "The command was ended by signal 9 (SIGKILL) after 12.3 s.",
+       "NO FINDING The command was ended by signal 9 (SIGKILL) after 12.3 s (command)\n"},
+      {[](Recording& run) { run.ready_when = "port:1"; },
+       "The command never was ready (port:1): exit code 0 after 12.3 s.",
+       "NO FINDING The command never was ready (port:1): exit code 0 after ... (command)\n"},
+  };
+  for (const Row& row : rows) {
+    Report report = nobody_report();
+    row.change(*report.snapshot.recording.get());
+    INFO(row.head);
+    const std::string text = render_text(report, {});
+    CHECK(text.starts_with("NO FINDING  command make"));
+    CHECK(holds(text, std::string("recorded).\n") + row.head + "\nRUN "));
+    CHECK(render_line(report) == row.line);
+    CHECK(render_markdown(report).starts_with("## NO FINDING: "));
+  }
+}
+
+TEST_CASE("the next command does not start the recorded one again") {
+  const auto more = [](std::optional<std::string> folder) {
+    return render_text(recorded_report(), {.recording_folder = std::move(folder)});
+  };
+  CHECK(holds(flat(more("")), "keep it with --record DIR, then cudart-doctor --from DIR -v"));
+  CHECK(holds(more("good"), "MORE     cudart-doctor explain RT04; cudart-doctor --from good -v\n"));
+  CHECK(holds(more(std::nullopt), "; add -v, or --explain-selection\n"));
+}
+
+TEST_CASE("the verdict's code is not told as the command's") {
+  Report report = nobody_report();
+  report.snapshot.recording.get()->status = 5;
+  CHECK_FALSE(holds(render_markdown(report), "Exit 0"));
+  const std::string suite = render_junit(report);
+  CHECK_FALSE(holds(suite, "\"exit code\""));
+  CHECK(holds(suite, "name=\"command exit code\" value=\"5\""));
+  CHECK(holds(suite, "name=\"verdict\" value=\"no finding\""));
+}
+
+TEST_CASE("nothing that run refuses is advised for its own reports") {
+  const Report report = make_report(recorded_report().snapshot, {});
+  CHECK(report.probe_verdict.sentence == "run probes nothing; --pid PID --probe on does");
+  const std::string suite = render_junit(nobody_report());
+  CHECK_FALSE(holds(suite, "no mapping could be read"));
+  CHECK(holds(suite, "not seen: no CUDA library was loaded by the command"));
+}
+
+TEST_CASE("what runs on behind the command is told") {
+  Report report = nobody_report();
+  RecordedProcess& process = report.snapshot.recording.get()->processes[1];
+  process.end = ProcessEnd::running;
+  process.command_line = {"sleep", "60"};
+  CHECK(holds(render_text(report, {}), "STILL    pid 4101 sleep 60 runs on, no longer recorded\n"));
+  process.command_line.clear();
+  process.end = ProcessEnd::exited;
+  CHECK(holds(verbose_of(report), "4101    (ended before its name could be read); not recorded"));
+}
+
+TEST_CASE("other processes with one conclusion are told together, the gravest first") {
+  Report report = recorded_report();
+  Recording& recording = *report.snapshot.recording.get();
+  const auto add = [&](std::int64_t pid, const char* program, const char* finding) {
+    RecordedProcess process = recording.processes[4];
+    process.pid = pid;
+    process.command_line = {program};
+    process.findings = {finding};
+    process.worst = finding == std::string("MP03") ? Severity::info : Severity::error;
+    recording.processes.push_back(process);
+  };
+  add(4131, "router", "MP03");
+  add(4132, "alpha", "RT07");
+  add(4133, "beta", "RT07");
+  report.timeline = make_timeline(report);
+  const std::string text = verbose_of(report);
+  const auto grave = text.find("ERROR RT07: pid 4132, 4133 alpha and others");
+  const auto slight = text.find("INFO MP03: pid 4131 router");
+  REQUIRE(grave != std::string::npos);
+  REQUIRE(slight != std::string::npos);
+  CHECK(grave < slight);
 }
 
 TEST_CASE("the odd process is told before those with the same result") {
