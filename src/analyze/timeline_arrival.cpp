@@ -1,6 +1,7 @@
 #include "timeline_arrival.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 
@@ -24,13 +25,25 @@ struct Place {
   const PythonFrame* outer = nullptr;
 };
 
+/// Whether the code only starts what others wrote: processes, threads, programs, imports.
+bool is_machinery(const PythonFrame& frame) {
+  constexpr std::array<std::string_view, 6> kStarters = {
+      "multiprocessing", "subprocess", "concurrent", "threading", "asyncio", "runpy"};
+  if (loads_for_callers(frame.module) || frame.file == "<string>") return true;
+  return std::ranges::any_of(kStarters, [&](std::string_view starter) {
+    const std::string_view module = frame.module;
+    return module == starter ||
+           (module.starts_with(starter) && module.substr(starter.size()).starts_with('.'));
+  });
+}
+
 /// Frames that tell who wanted it; all of them where that leaves none.
 std::vector<Place> places_of(const std::vector<PythonFrame>& frames) {
-  const bool any = std::ranges::any_of(
-      frames, [](const PythonFrame& frame) { return !loads_for_callers(frame.module); });
+  const bool any =
+      std::ranges::any_of(frames, [](const PythonFrame& frame) { return !is_machinery(frame); });
   std::vector<Place> places;
   for (const PythonFrame& frame : frames) {
-    if (any && loads_for_callers(frame.module)) continue;
+    if (any && is_machinery(frame)) continue;
     if (!places.empty() && places.back().inner->file == frame.file) {
       places.back().outer = &frame;
     } else {
