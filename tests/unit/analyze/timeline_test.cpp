@@ -165,6 +165,10 @@ TEST_CASE("what only starts processes, threads and programs is left out where ot
   event.python = {{"<string>", 1, "<module>", "__main__"}};
   CHECK(story_of(report_of(stub_world(), recording_with({event})))
             .ends_with(": dlopened at <string>:1."));
+  event.python.insert(event.python.begin(),
+                      {"/usr/lib/python3.12/ctypes/__init__.py", 379, "__init__", "ctypes"});
+  CHECK(story_of(report_of(stub_world(), recording_with({event})))
+            .ends_with(": dlopened at <string>:1."));
 }
 
 TEST_CASE("where another order of addresses would matter the look-alike is the story") {
