@@ -251,7 +251,33 @@ std::string canonical_text(const ReportDigest& digest) {
   return out;
 }
 
+namespace {
+
+bool is_without_loads(const ReportDigest& digest) {
+  const UnreadArea* const gap = unread(digest, Area::loads);
+  return gap != nullptr && !gap->is_gap;
+}
+
+/// What a process loaded is known of commands that `run` started only: that one report has it and
+/// another has not is a matter of how they were made, and no difference.
+void leave_out_one_sided_loads(std::vector<ReportDigest>& reports) {
+  const auto without_loads = std::ranges::count_if(reports, is_without_loads);
+  if (without_loads == 0 || without_loads == std::ssize(reports)) return;
+  for (ReportDigest& report : reports) {
+    if (is_without_loads(report)) {
+      std::erase_if(report.unread, [](const UnreadArea& gap) { return gap.area == Area::loads; });
+      report.unread.push_back({Area::loads, "it is of no command that run started", true});
+      continue;
+    }
+    report = without(std::move(report), {{Area::loads, ""}});
+    report.unread.push_back({Area::loads, "another report has none", true});
+  }
+}
+
+}  // namespace
+
 Comparison compare(std::vector<ReportDigest> reports) {
+  leave_out_one_sided_loads(reports);
   Comparison out;
   out.groups = groups_of(reports);
   const std::size_t largest = out.groups.empty() ? 0 : out.groups.front().members.size();

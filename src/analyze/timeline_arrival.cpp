@@ -1,6 +1,8 @@
 #include "timeline_arrival.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -24,13 +26,36 @@ struct Place {
   const PythonFrame* outer = nullptr;
 };
 
-/// Frames that tell who wanted it; all of them where that leaves none.
+/// Whether the code only starts what others wrote: processes, threads, programs.
+bool only_starts(const PythonFrame& frame) {
+  constexpr std::array<std::string_view, 6> kStarters = {
+      "multiprocessing", "subprocess", "concurrent", "threading", "asyncio", "runpy"};
+  // What `python -c` is given; it most often calls one of the others.
+  if (frame.file == "<string>") return true;
+  return std::ranges::any_of(kStarters, [&](std::string_view starter) {
+    const std::string_view module = frame.module;
+    return module == starter ||
+           (module.starts_with(starter) && module.substr(starter.size()).starts_with('.'));
+  });
+}
+
+/// Frames that tell who wanted it: without those that only do what others ask, unless that leaves
+/// none.
+std::vector<PythonFrame> telling_frames(const std::vector<PythonFrame>& frames) {
+  std::vector<PythonFrame> without_loaders;
+  std::ranges::copy_if(frames, std::back_inserter(without_loaders),
+                       [](const PythonFrame& frame) { return !loads_for_callers(frame.module); });
+  if (without_loaders.empty()) return frames;
+  std::vector<PythonFrame> out;
+  std::ranges::copy_if(without_loaders, std::back_inserter(out),
+                       [](const PythonFrame& frame) { return !only_starts(frame); });
+  return out.empty() ? without_loaders : out;
+}
+
+/// `frames` outlive what is returned.
 std::vector<Place> places_of(const std::vector<PythonFrame>& frames) {
-  const bool any = std::ranges::any_of(
-      frames, [](const PythonFrame& frame) { return !loads_for_callers(frame.module); });
   std::vector<Place> places;
   for (const PythonFrame& frame : frames) {
-    if (any && loads_for_callers(frame.module)) continue;
     if (!places.empty() && places.back().inner->file == frame.file) {
       places.back().outer = &frame;
     } else {
@@ -130,7 +155,8 @@ std::string arrival_phrase(const Snapshot& snapshot, const LoadEvent& event, std
 
 std::string python_chain(const Snapshot& snapshot, const std::vector<PythonFrame>& frames,
                          std::size_t most) {
-  const std::vector<Place> places = places_of(frames);
+  const std::vector<PythonFrame> telling = telling_frames(frames);
+  const std::vector<Place> places = places_of(telling);
   if (places.empty()) return {};
   std::string out = python_place(snapshot, *places.front().inner);
   std::string_view relation;

@@ -1,6 +1,7 @@
 #include "timeline_story.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -76,11 +77,11 @@ std::optional<Subject> earliest(const World& world, const std::vector<Subject>& 
 }
 
 /// What the first finding speaks of: its evidence has paths, its headline names.
-std::optional<Subject> subject_of_finding(const World& world) {
+std::vector<Subject> subjects_of_finding(const World& world) {
   const Report& report = world.report;
-  if (report.findings.empty() || !report.findings.front().allowed.empty()) return std::nullopt;
+  if (report.findings.empty() || !report.findings.front().allowed.empty()) return {};
   const Finding& finding = report.findings.front();
-  if (finding.severity < Severity::warning) return std::nullopt;
+  if (finding.severity < Severity::warning) return {};
   const auto speaks_of = [&](const std::string& path) {
     if (path.empty()) return false;
     const std::string whole = escape_foreign(path);
@@ -101,7 +102,18 @@ std::optional<Subject> subject_of_finding(const World& world) {
       subjects.push_back({StoryReason::finding, {}, i});
     }
   }
-  return earliest(world, subjects);
+  return subjects;
+}
+
+/// Of several the one that makes the trouble: a look-alike, where there is one.
+std::optional<Subject> subject_of_finding(const World& world) {
+  std::vector<Subject> subjects = subjects_of_finding(world);
+  std::vector<Subject> look_alikes;
+  std::ranges::copy_if(subjects, std::back_inserter(look_alikes), [&](const Subject& subject) {
+    return subject.candidate &&
+           is_look_alike_kind(world.report.candidates[*subject.candidate].kind);
+  });
+  return earliest(world, look_alikes.empty() ? subjects : look_alikes);
 }
 
 std::optional<Subject> choose_subject(const World& world) {
@@ -212,6 +224,42 @@ std::string effect_text(const World& world, const Subject& subject) {
   return "From then on " + names + " would take it for the runtime.";
 }
 
+/// The end of `path` that tells it from `other`: "cuda_runtime/lib/libcudart.so.12".
+std::string told_apart(std::string_view path, std::string_view other) {
+  std::size_t same = 0;
+  const std::size_t most = std::min(path.size(), other.size());
+  while (same < most && path[path.size() - 1 - same] == other[other.size() - 1 - same]) ++same;
+  const std::size_t differs = path.size() - same;  // Behind the last byte that is another one.
+  const std::size_t slash = differs == 0 ? std::string_view::npos : path.rfind('/', differs - 1);
+  return slash == std::string_view::npos ? escape_foreign(path)
+                                         : escape_foreign(path.substr(slash + 1));
+}
+
+/// Of copies of one runtime (RT05) the load of the next one: whoever is to be asked about one of
+/// the two may be either of them. Nothing where its load was not seen.
+std::optional<std::size_t> second_copy(const World& world, const Story& story) {
+  const bool copies = story.reason == StoryReason::finding && story.candidate &&
+                      world.report.findings.front().id == "RT05";
+  if (!copies || !story.event) return std::nullopt;
+  std::vector<Subject> others = subjects_of_finding(world);
+  std::erase_if(others, [&](const Subject& subject) {
+    return !subject.candidate || subject.candidate == story.candidate ||
+           !first_load(world, subject);
+  });
+  const auto next = earliest(world, others);
+  return next ? first_load(world, *next) : std::nullopt;
+}
+
+std::string second_copy_text(const World& world, std::size_t first, std::size_t second) {
+  const LoadEvent& one = world.recording.events[first];
+  const LoadEvent& other = world.recording.events[second];
+  const std::string when = other.nanoseconds == one.nanoseconds
+                               ? "at the same time"
+                               : duration_text(other.nanoseconds - one.nanoseconds) + " later";
+  return " The other copy, " + told_apart(other.path, one.path) + ", was mapped " + when + ": " +
+         arrival_of(world.report, world.recording, second).text + ".";
+}
+
 /// What is known without a record of the load.
 std::string unseen_text(const World& world, const std::string& path,
                         std::optional<std::size_t> object) {
@@ -258,9 +306,12 @@ std::optional<Story> find_story(const Report& report, const Recording& recording
   }
   const LoadEvent& event = recording.events[*story.event];
   const ArrivalChain chain = arrival_of(report, recording, *story.event);
-  story.text = shown(event.path) + " was mapped " + duration_text(event.nanoseconds) +
-               " after the start" + order_text(world, *story.event, chain.bringers) + ": " +
-               chain.text + ".";
+  const auto second = second_copy(world, story);
+  // Two files of one name are told apart by their folders.
+  const std::string name =
+      second ? told_apart(event.path, recording.events[*second].path) : shown(event.path);
+  story.text = name + " was mapped " + duration_text(event.nanoseconds) + " after the start" +
+               order_text(world, *story.event, chain.bringers) + ": " + chain.text + ".";
   if (event.pid != recording.judged_pid) {
     story.text +=
         " That was in pid " + std::to_string(event.pid) + ", from which this process was forked.";
@@ -268,6 +319,7 @@ std::optional<Story> find_story(const Report& report, const Recording& recording
   if (const auto& unloaded = timeline.rows[*story.event].unloaded) {
     story.text += " It was unloaded " + duration_text(*unloaded - event.nanoseconds) + " later.";
   }
+  if (second) story.text += second_copy_text(world, *story.event, *second);
   return story;
 }
 

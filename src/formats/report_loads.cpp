@@ -76,7 +76,9 @@ std::vector<std::string> python_places(ReportReader& reader, const Json& event) 
     const auto module = reader.text_or_null(frame, "module");
     if (file == file_before || loads_for_callers(module.value_or(""))) continue;
     file_before = file;
-    out.push_back(module.value_or(std::string(base_name(file))) + ":" +
+    // Every program's own module has one name.
+    const bool named = module && *module != "__main__";
+    out.push_back((named ? *module : std::string(base_name(file))) + ":" +
                   std::to_string(reader.count(frame, "line")));
   }
   return out;

@@ -88,8 +88,10 @@ void write_notes(TextWriter& writer, const Comparison& comparison) {
     }
     for (const UnreadArea& gap : digest.unread) {
       if (!gap.is_gap) continue;
+      const bool left_out = gap.area == Area::loads;
       writer.labelled("NOTE", digest_label(i) + ": " + std::string(name_of(gap.area)) +
-                                  " not known (" + printable(gap.reason) + ")");
+                                  (left_out ? " not compared (" : " not known (") +
+                                  printable(gap.reason) + ")");
     }
   }
   for (const std::string& part : comparison.unused) {

@@ -53,7 +53,8 @@ std::string value_words(const std::string& attribute, const std::string& value) 
   // "driver_stub", "stand_in", "not_run"
   const bool enumerated = attribute == "kind" || attribute == "outcome" || attribute == "stage" ||
                           attribute == "result" || attribute == "stability";
-  std::string out = printable(value);
+  // Of an error the end tells most, and lines are few.
+  std::string out = attribute == "error" ? with_short_paths(printable(value)) : printable(value);
   if (enumerated) std::ranges::replace(out, '_', ' ');
   return out;
 }
@@ -81,7 +82,7 @@ std::string changed_words(const Change& change) {
   const std::string before = side_words(name, change.before);
   const std::string after = side_words(name, change.after);
   if (name == "presence" || name == "place") return "was " + before + ", is " + after + " now";
-  if (name == "outcome") return before + " -> " + after;
+  if (name == "outcome" || name == "loaded") return before + " -> " + after;
   if (name == "stability") return "what it takes: " + before + " -> " + after;
   if (name == "for") return "on behalf of " + before + " -> " + after;
   return (name == "file" ? "its file" : printable(name)) + " " + before + " -> " + after;

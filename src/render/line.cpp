@@ -1,5 +1,6 @@
 // The answer in one line, for readers that take no more: verdict and code first, then as much of
 // the sentence as fits.
+#include <algorithm>
 #include <array>
 
 #include "cudart_doctor/analyze/timeline.hpp"
@@ -72,6 +73,40 @@ std::string without_stop(std::string sentence) {
   return sentence;
 }
 
+/// Each consumer that is there and takes the candidate, once, by its name alone.
+std::vector<std::string> takers_of(const Report& report, std::size_t candidate) {
+  std::vector<std::string> out;
+  for (const Selection& selection : report.selections) {
+    const bool takes = selection.presence == Presence::present && !selection.consumer.empty() &&
+                       candidate_of(report, selection) == candidate;
+    if (!takes) continue;
+    const auto consumer = std::ranges::find(report.consumers, selection.consumer, &Consumer::id);
+    if (consumer == report.consumers.end()) continue;
+    std::string name = printable(consumer->name);
+    if (std::ranges::find(out, name) == out.end()) out.push_back(std::move(name));
+  }
+  return out;
+}
+
+/// The headline; where many take a look-alike, and its name would be cut away, that name first.
+std::string finding_sentence(const Report& report, std::size_t room) {
+  const Finding& finding = report.findings.front();
+  const std::string sentence = without_stop(printable(finding.headline));
+  const std::string cut = shortened(sentence, room);
+  for (std::size_t i = 0; i < report.candidates.size(); ++i) {
+    const RuntimeKind kind = report.candidates[i].kind;
+    const bool look_alike = kind == RuntimeKind::stub || kind == RuntimeKind::shim ||
+                            kind == RuntimeKind::stand_in || kind == RuntimeKind::not_a_runtime;
+    const std::string name = escape_foreign(base_name(report.candidates[i].path));
+    const bool lost =
+        sentence.find(name) != std::string::npos && cut.find(name) == std::string::npos;
+    if (!look_alike || !lost) continue;
+    const auto takers = takers_of(report, i);
+    if (!takers.empty()) return name + " taken by " + join(takers, ", ");
+  }
+  return sentence;
+}
+
 std::string calm_sentence(const Report& report) {
   if (const Recording* recording = report.snapshot.recording.get()) {
     const std::string trouble = trouble_sentence(*recording);
@@ -106,7 +141,9 @@ Line line_of(const Report& report) {
     const Finding& finding = report.findings.front();
     line.word = severity_word(finding.severity);
     line.code = printable(finding.id);
-    line.sentence = without_stop(printable(finding.headline));
+    constexpr std::size_t kBlanks = 2;
+    const std::size_t used = line.word.size() + line.code.size() + line.who.size() + kBlanks;
+    line.sentence = finding_sentence(report, kMaxBytes - std::min(used, kMaxBytes));
   } else {
     line.word = verdict_view(report).word;
     line.sentence = calm_sentence(report);

@@ -281,8 +281,7 @@ std::vector<std::string> left_running(const Recording& recording) {
   if (recording.end == ProcessEnd::running) return out;
   for (const RecordedProcess& process : recording.processes) {
     if (process.end != ProcessEnd::running) continue;
-    out.push_back("pid " + std::to_string(process.pid) + " " +
-                  cut_end(process_name(recording, process), kMaxTitle));
+    out.push_back("pid " + std::to_string(process.pid) + " " + process_name(recording, process));
   }
   return out;
 }

@@ -218,6 +218,16 @@ std::string shorten_path(std::string_view path, std::size_t width) {
   return out;
 }
 
+std::string with_short_paths(std::string_view sentence) {
+  constexpr std::size_t kPath = 32;
+  std::string out;
+  for (const std::string_view word : split(sentence, ' ')) {
+    if (!out.empty()) out += ' ';
+    out += word.starts_with('/') ? shorten_path(word, kPath) : std::string(word);
+  }
+  return out;
+}
+
 std::string pad(std::string_view text, std::size_t width) {
   const std::size_t used = display_width(text);
   std::string out(text);

@@ -34,6 +34,9 @@ std::string cut_middle(std::string_view text, std::size_t width);
 /// it is), then the root (it tells whose it is).
 std::string shorten_path(std::string_view path, std::size_t width);
 
+/// A sentence with each long path in it shortened, so that what stands behind them has room.
+std::string with_short_paths(std::string_view sentence);
+
 /// `text` with blanks behind it up to `width` columns.
 std::string pad(std::string_view text, std::size_t width);
 

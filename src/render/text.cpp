@@ -360,18 +360,47 @@ std::string written(const Report& report, const TextOptions& options, const Room
   return writer.take();
 }
 
+/// Lists in the order in which they take what is left of the screen: what is to be done first.
+constexpr std::array kFillers = {&Room::fixes,          &Room::further,      &Room::mapped,
+                                 &Room::story_lines,    &Room::evidence,     &Room::reason_lines,
+                                 &Room::sentence_lines, &Room::no_help,      &Room::allowed,
+                                 &Room::answers,        &Room::detail_lines, &Room::processes,
+                                 &Room::events,         &Room::ended,        &Room::loads,
+                                 &Room::probe_rows,     &Room::peers,        &Room::companions,
+                                 &Room::installed,      &Room::unseen,       &Room::unknown_rules};
+
+std::size_t lines_in(const Report& report, const TextOptions& options, const Room& room) {
+  const std::string text = written(report, options, room, Steps::out);
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// `room` with as much more of each list as the screen still takes.
+Room filled(const Report& report, const TextOptions& options, Room room) {
+  constexpr std::size_t kSteps = 4;  // Each is a report more to be written.
+  for (const auto list : kFillers) {
+    for (std::size_t step = 0; step < kSteps && room.*list < Room{}.*list; ++step) {
+      Room more = room;
+      ++(more.*list);
+      if (lines_in(report, options, more) > kScreen) break;
+      room = more;
+    }
+  }
+  return room;
+}
+
 }  // namespace
 
 std::string render_text(const Report& report, const TextOptions& options) {
   Room room = kRooms.front();
   // Short lines are many: on a narrow terminal nothing is left out for it.
   if (!options.verbose && options.columns >= kMostColumns) {
+    bool fits = false;
     for (const Room& next : kRooms) {
       room = next;
-      const std::string text = written(report, options, room, Steps::out);
-      const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-      if (lines <= kScreen) break;
+      fits = lines_in(report, options, room) <= kScreen;
+      if (fits) break;
     }
+    if (fits) room = filled(report, options, room);
   }
   return written(report, options, room, Steps::in);
 }

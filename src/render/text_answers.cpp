@@ -251,10 +251,8 @@ void write_hidden(TextWriter& writer, const std::vector<const Selection*>& hidde
 
 }  // namespace
 
-namespace {
-
-/// What is shown in this room: the headline's rule first, then what fails, then the others.
-std::vector<const Selection*> most_telling(const Report& report, const Room& room) {
+/// The headline's rule first, then what fails, then the others.
+std::vector<const Selection*> answers_in(const Report& report, const Room& room) {
   auto told = telling_selections(report, room.unknown_rules);
   if (told.size() <= room.answers) return told;
   const auto rank = [&](const Selection* selection) {
@@ -266,12 +264,10 @@ std::vector<const Selection*> most_telling(const Report& report, const Room& roo
   return told;
 }
 
-}  // namespace
-
 void write_answers(TextWriter& writer, const Report& report) {
   if (report.selections.empty()) return;
   const auto refs = candidate_refs(report);
-  const auto told = most_telling(report, writer.room());
+  const auto told = answers_in(report, writer.room());
   std::vector<AnswerRow> rows;
   std::vector<const Selection*> hidden;
   for (const Selection& selection : report.selections) {
@@ -296,7 +292,9 @@ void write_answers(TextWriter& writer, const Report& report) {
         .tone = row.tone,
         .after = row.why.starts_with(' ') ? " " : "",
         .hang = title_width + where_width + 5};
-    writer.entry(lead, trim(row.why), writer.room().reason_lines);
+    const std::string why(trim(row.why));
+    // The loader's errors begin with paths and end with what is wrong.
+    writer.entry(lead, writer.verbose() ? why : with_short_paths(why), writer.room().reason_lines);
   }
   write_hidden(writer, hidden);
 }

@@ -82,6 +82,28 @@ void write_all(TextWriter& writer, const Report& report, const Recording& record
   }
 }
 
+/// What the command left behind: a line each, or all in two.
+void write_still(TextWriter& writer, const Recording& recording) {
+  constexpr std::size_t kTitle = 44;
+  constexpr std::size_t kShortTitle = 20;
+  const auto still = left_running(recording);
+  if (still.empty()) return;
+  const bool each = writer.verbose() || still.size() == 1;
+  std::vector<std::string> all;
+  for (const std::string& process : still) {
+    if (each) {
+      const std::string name = writer.verbose() ? process : cut_end(process, kTitle);
+      writer.labelled(all.empty() ? "STILL" : "", name + " runs on, no longer recorded");
+    }
+    all.push_back(cut_end(process, kShortTitle));
+  }
+  if (each) return;
+  writer.labelled("STILL",
+                  count_of(still.size(), "process", "processes") +
+                      " run on, no longer recorded: " + join(all, ", "),
+                  2);
+}
+
 }  // namespace
 
 void write_story(TextWriter& writer, const Report& report) {
@@ -92,16 +114,7 @@ void write_story(TextWriter& writer, const Report& report) {
     if (!story->effect.empty()) writer.labelled("", printable(story->effect), 2);
   }
   writer.labelled_whole("RUN", run_sentence(report, *recording), 4);
-  const auto still = left_running(*recording);
-  for (std::size_t i = 0; i < writer.shown(still.size(), still.size() == 1 ? 1 : 0); ++i) {
-    writer.labelled(i == 0 ? "STILL" : "", still[i] + " runs on, no longer recorded", 1);
-  }
-  if (still.size() > 1 && !writer.verbose()) {
-    writer.labelled("STILL",
-                    count_of(still.size(), "process", "processes") +
-                        " run on, no longer recorded: " + join(still, ", "),
-                    1);
-  }
+  write_still(writer, *recording);
   const auto others = other_processes(report, *recording);
   const std::size_t shown = writer.shown(others.size(), writer.room().processes);
   for (std::size_t i = 0; i < shown; ++i) {

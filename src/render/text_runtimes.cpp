@@ -96,6 +96,10 @@ std::string candidate_details(const Report& report, std::size_t index, Detail de
   if (object != nullptr) add(state_mark(*object));
   if (object != nullptr && !candidate.loaded) add("mapped as data, not loaded");
   if (!candidate.label.empty()) add(printable(candidate.label));
+  // What it lacks must not be cut away.
+  const bool lacks = candidate.kind != RuntimeKind::not_a_runtime && !candidate.missing.empty() &&
+                     candidate.exports_known;
+  if (lacks) add(completeness(candidate));
   if (!candidate.version.empty()) {
     add(printable(candidate.version) + (verbose && !candidate.version_from.empty()
                                             ? " (" + printable(candidate.version_from) + ")"
@@ -105,7 +109,7 @@ std::string candidate_details(const Report& report, std::size_t index, Detail de
   }
   const std::string owner = owner_phrase(report.snapshot, candidate.path);
   add(printable(owner.empty() ? candidate.package : owner));
-  if (candidate.kind != RuntimeKind::not_a_runtime) add(completeness(candidate));
+  if (candidate.kind != RuntimeKind::not_a_runtime && !lacks) add(completeness(candidate));
   if (candidate.soname_disagrees || candidate.vendored) {
     add("soname " + escape_foreign(candidate.soname));
   }
@@ -340,8 +344,13 @@ void write_runtimes(TextWriter& writer, const Report& report) {
   writer.title(order_matters ? "RUNTIMES in address order; another start may differ (RT07)"
                              : "RUNTIMES in address order");
   const auto refs = candidate_refs(report);
-  const auto kept = kept_mapped(report, writer.shown(Room::kAll, writer.room().mapped));
+  auto kept = kept_mapped(report, writer.shown(Room::kAll, writer.room().mapped));
+  // A letter further down tells nothing without its row.
+  for (const Selection* selection : answers_in(report, writer.room())) {
+    if (const auto taken = candidate_of(report, *selection)) kept.insert(*taken);
+  }
   std::size_t installed = 0;
+  std::size_t shown_installed = 0;
   std::size_t hidden = 0;
   for (std::size_t i = 0; i < report.candidates.size(); ++i) {
     const Candidate& candidate = report.candidates[i];
@@ -351,17 +360,22 @@ void write_runtimes(TextWriter& writer, const Report& report) {
       ++hidden;
       continue;
     }
-    if (!candidate.object && ++installed > writer.room().installed && !writer.verbose()) continue;
+    if (!candidate.object) {
+      ++installed;
+      const bool wanted = shown_installed < writer.room().installed || kept.contains(i);
+      if (!wanted && !writer.verbose()) continue;
+      ++shown_installed;
+    }
     write_candidate(writer, report, i, refs[i]);
   }
   if (hidden != 0) {
     writer.entry({.before = " ", .hang = 3}, std::to_string(hidden) + " more mapped: -v");
   }
-  if (const std::size_t shown = writer.shown(installed, writer.room().installed);
-      shown < installed) {
-    writer.entry({.before = " ", .hang = 3}, std::to_string(installed - shown) +
-                                                 (shown == 0 ? " installed, not mapped: -v"
-                                                             : " more installed, not mapped: -v"));
+  if (shown_installed < installed) {
+    writer.entry({.before = " ", .hang = 3},
+                 std::to_string(installed - shown_installed) +
+                     (shown_installed == 0 ? " installed, not mapped: -v"
+                                           : " more installed, not mapped: -v"));
   }
   write_static_copies(writer, report);
 }

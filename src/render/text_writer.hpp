@@ -126,6 +126,8 @@ void write_companions(TextWriter& writer, const Report& report);
 /// What a command loaded, in order.
 void write_loads(TextWriter& writer, const Report& report);
 void write_answers(TextWriter& writer, const Report& report);
+/// The rules that write_answers shows in this room, unless verbose.
+std::vector<const Selection*> answers_in(const Report& report, const Room& room);
 /// How rules decided, step by step: those that were asked for, or all when verbose.
 void write_selections(TextWriter& writer, const Report& report);
 void write_probe(TextWriter& writer, const Report& report);

@@ -174,7 +174,11 @@ class Output(RunCase):
             ended.message.split("\n", 1)[1]
         replayed = doctor("--from", folder)
         self.assertEqual(replayed.code, 1)
-        self.assertEqual(replayed.text.split("EXIT")[0], shown.split("EXIT")[0])
+        # What is to be typed next differs, since the command is not started again for it, and with
+        # it the room that lists have.
+        self.assertEqual(replayed.text.split("SEEN")[0], shown.split("SEEN")[0])
+        self.assertIn("STORY", replayed.text)
+        self.assertIn("--from", shown.split("MORE")[1])
         document = self.report("--from", folder)
         self.assertGreater(len(document["run"]["events"]), 1)
 

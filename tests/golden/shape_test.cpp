@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "cases/case_snapshot.hpp"
@@ -204,6 +205,24 @@ TEST_CASE("a report is one screen long") {
     INFO(name << ":\n" << render_text(report, {}));
     CHECK(lines_of(render_text(report, {})).size() <= 40);
   }
+}
+
+TEST_CASE("each runtime that a rule takes has its row") {
+  const std::regex taken("^ .*  ([A-Z]{1,2})  +(ok|FAIL|opens|\\?).*");
+  std::size_t letters = 0;
+  for (const auto& [name, report] : every_report()) {
+    const auto lines = lines_of(render_text(report, {}));
+    auto line = std::ranges::find(lines, "WHO TAKES WHAT");
+    for (; line != lines.end() && !line->starts_with("READ"); ++line) {
+      std::smatch match;
+      if (!std::regex_match(*line, match, taken)) continue;
+      const std::string row = " " + match[1].str() + " ";
+      INFO(name << ": " << *line);
+      CHECK(std::ranges::any_of(lines, [&](const auto& each) { return each.starts_with(row); }));
+      ++letters;
+    }
+  }
+  CHECK(letters > 100);
 }
 
 TEST_CASE("a report is one screen long whatever its texts are") {

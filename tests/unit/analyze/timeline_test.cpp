@@ -151,6 +151,51 @@ TEST_CASE("ctypes and importlib only do what their callers ask, and are not told
             .ends_with(": dlopened at ctypes/__init__.py:379 in __init__."));
 }
 
+TEST_CASE("what only starts processes, threads and programs is left out where others are left") {
+  LoadEvent event = load(kShim, 3);
+  event.python = {
+      {"/srv/app/a.py", 1, "work", "a"},
+      {"/usr/lib/python3.12/multiprocessing/process.py", 108, "run", "multiprocessing.process"},
+      {"/usr/lib/python3.12/threading.py", 1032, "run", "threading"},
+      {"<frozen runpy>", 88, "_run_code", "runpy"},
+      {"<string>", 1, "<module>", "__main__"},
+      {"/srv/app/threadings.py", 2, "go", "threadings"}};
+  CHECK(story_of(report_of(stub_world(), recording_with({event})))
+            .ends_with(": dlopened at app/a.py:1 in work, called by app/threadings.py:2."));
+  event.python = {{"<string>", 1, "<module>", "__main__"}};
+  CHECK(story_of(report_of(stub_world(), recording_with({event})))
+            .ends_with(": dlopened at <string>:1."));
+  event.python.insert(event.python.begin(),
+                      {"/usr/lib/python3.12/ctypes/__init__.py", 379, "__init__", "ctypes"});
+  CHECK(story_of(report_of(stub_world(), recording_with({event})))
+            .ends_with(": dlopened at <string>:1."));
+}
+
+TEST_CASE("where another order of addresses would matter the look-alike is the story") {
+  World world;
+  world.library(kReal12, runtime12()).library(kShim, shim());
+  world.package("flashinfer-python", "0.6.14");
+  const Report report =
+      report_of(world, recording_with({load(kReal12, 100), load(kShim, 200)}), {kReal12, kShim});
+  REQUIRE_FALSE(report.findings.empty());
+  CHECK(report.findings.front().id == "RT07");
+  REQUIRE(report.timeline.story);
+  CHECK(report.timeline.story->object == kShim);
+}
+
+TEST_CASE("of two copies of a runtime both are told, each with who asked") {
+  constexpr std::string_view kOther = "/opt/other/lib/libcudart.so.12";
+  World world;
+  world.library(kReal12, runtime12()).library(kOther, runtime12());
+  const Report report =
+      report_of(world, recording_with({load(kReal12, 100), load(kOther, 350)}), {kReal12, kOther});
+  REQUIRE_FALSE(report.findings.empty());
+  REQUIRE(report.findings.front().id == "RT05");
+  CHECK(story_of(report) ==
+        "cuda_runtime/lib/libcudart.so.12 was mapped 100 ms after the start: dlopened by python3. "
+        "The other copy, other/lib/libcudart.so.12, was mapped 250 ms later: dlopened by python3.");
+}
+
 TEST_CASE("before anybody needed a runtime is said only where all that was loaded tells") {
   struct Row {
     const char* why;

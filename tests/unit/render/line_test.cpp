@@ -44,6 +44,14 @@ TEST_CASE("a line is verdict, code, sentence and process") {
   CHECK(render_line(environment_report()).ends_with(" (environment)\n"));
 }
 
+TEST_CASE("a look-alike that many take is named before those that take it") {
+  Report report = critical_report();
+  report.findings.front().headline =
+      "SGLang 0.5.9, FlashInfer 0.6.14 and PyTorch 2.11 would take TileLang's stub "
+      "libcudart_stub.so for the CUDA runtime.";
+  CHECK(render_line(report) == "CRITICAL RT04 libcudart_stub.so taken by FlashInfer (pid 4121)\n");
+}
+
 TEST_CASE("a monitoring plugin's line begins with service and state, and ends with counts") {
   CHECK(render_line(nagios(critical_report())) ==
         "CUDART CRITICAL - RT04 FlashInfer would take TileLang's stub for ... (pid 4121) | "

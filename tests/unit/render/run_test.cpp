@@ -177,6 +177,32 @@ TEST_CASE("other processes with one conclusion are told together, the gravest fi
   CHECK(grave < slight);
 }
 
+TEST_CASE("what is left of the screen is used: nothing is left out that would have had room") {
+  Report report = recorded_report();
+  Report longer = report;
+  longer.findings.front().fixes.emplace_back("Restart all ranks once more");
+  for (const Report& each : {report, longer}) {
+    const std::string text = render_text(each, {});
+    const std::size_t lines = split(text, '\n').size() - 1;
+    CHECK(lines <= 40);
+    // One item in the place of its placeholder would have cost nothing.
+    const auto after = text.substr(text.find("FIX "), text.find("NO HELP") - text.find("FIX "));
+    CHECK_FALSE(holds(after, "1 more with -v"));
+  }
+}
+
+TEST_CASE("an error's end is told, and its path cut for it") {
+  Report report = critical_report();
+  Selection& taken = report.selections.front();
+  taken.missing.clear();
+  taken.error_text =
+      "/opt/a/very/long/path/that/nobody/wants/to/read/in/a/table/of/rows/or/ever/"
+      "after/site-packages/tilelang/lib/libhelper.so: undefined symbol: cudaFree";
+  const std::string text = render_text(report, {});
+  CHECK(holds(flat(text), "tilelang/lib/libhelper.so: undefined symbol: cudaFree"));
+  CHECK(holds(verbose_of(report), taken.error_text));
+}
+
 TEST_CASE("the odd process is told before those with the same result") {
   const std::string text = verbose_of(recorded_report());
   const auto odd = text.find("unlike the others, OK: pid 4124 VLLM::Worker_TP3");

@@ -68,7 +68,7 @@ TEST_CASE("the report gives the answer, its meaning, the owner and the remedy, i
       "",
       "RUNTIMES in address order; another start may differ (RT07)",
       " A SHIM  7f1a10000000  /opt/.../site-packages/tilelang/lib/libcudart_stub.so",
-      "         TileLang shim; wheel tilelang 0.1.11; 9/10 names; lacks cudaDeviceReset",
+      "         TileLang shim; 9/10 names; lacks cudaDeviceReset; wheel tilelang 0.1.11",
       " B REAL  7f1a30000000  /opt/venv/lib/.../nvidia/cuda_runtime/lib/libcudart.so.12",
       "         12.8; 10/10 names; needed by libtorch_cuda.so",
       "WHO TAKES WHAT",
