@@ -1,3 +1,5 @@
+#include "cudart_doctor/sys/command_child.hpp"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -14,7 +16,6 @@
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/formats/recorder_environment.hpp"
 #include "cudart_doctor/sys/child_process.hpp"
-#include "cudart_doctor/sys/command_child.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
 #include "trace_stop.hpp"
 
@@ -84,8 +85,11 @@ bool place_descriptors(const Plan& plan) {
     // The doctor itself put something there, so that no file of its own gets such a number.
     if (plan.state.closed[static_cast<std::size_t>(fd)]) ::close(fd);
   }
-  return (out < 0 || ::dup2(out, STDOUT_FILENO) >= 0) &&
-         (err < 0 || ::dup2(err, STDERR_FILENO) >= 0);
+  const auto place = [&plan](int fd, int number) {
+    // What the caller closed stays closed, though somebody would read what is written there.
+    return fd < 0 || plan.state.closed[static_cast<std::size_t>(number)] || ::dup2(fd, number) >= 0;
+  };
+  return place(out, STDOUT_FILENO) && place(err, STDERR_FILENO);
 }
 
 /// In the child, last before exec: what is pending arrives here.

@@ -124,6 +124,20 @@ TEST_CASE("a descriptor that the caller had closed is closed in the command") {
   CHECK_THAT(text, ContainsSubstring("open 1\n"));
 }
 
+TEST_CASE("a stdout that the caller had closed is closed although somebody would read it") {
+  StartState state = current_state();
+  state.closed[1] = true;
+  auto pipe = make_pipe();
+  REQUIRE(pipe);
+  auto started = start_command({.command = {"sh", "-c", "test ! -e /proc/$$/fd/1"},
+                                .out = pipe->second.get(),
+                                .state = state});
+  REQUIRE(started);
+  int status = 0;
+  ::waitpid(started->pid, &status, 0);
+  CHECK(status == 0);
+}
+
 TEST_CASE("stdout and stderr may change places") {
   auto pipe = make_pipe();
   REQUIRE(pipe);
