@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 
@@ -17,6 +19,7 @@
 #include "cudart_doctor/formats/recorder_environment.hpp"
 #include "cudart_doctor/sys/child_process.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
+#include "static_tls.hpp"
 #include "trace_stop.hpp"
 
 namespace cudart_doctor {
@@ -64,7 +67,13 @@ Plan make_plan(const CommandOptions& options) {
   if (!options.audit_library.empty()) {
     put_variable(plan, "LD_AUDIT",
                  [&](std::string_view own) { return recorder_audit(own, options.audit_library); });
-    put_variable(plan, "GLIBC_TUNABLES", recorder_tunables);
+    const std::uint64_t needed = static_tls_of(options.command);
+    const char* const own = std::getenv("GLIBC_TUNABLES");
+    const std::string_view before = own == nullptr ? "" : own;
+    if (recorder_tunables(before, needed) != before) {
+      put_variable(plan, "GLIBC_TUNABLES",
+                   [needed](std::string_view value) { return recorder_tunables(value, needed); });
+    }
   }
   plan.environment.push_back(nullptr);
   return plan;
