@@ -103,6 +103,10 @@ void Launcher::take_event(const TraceEvent& event) {
       book_.meet(look_at(tools_.proc, event.child), monotonic_now());
       return;
     }
+    case TraceEventKind::stopped: {
+      if (event.pid == command_.pid) tools_.relay.command_stopped(event.status);
+      return;
+    }
     case TraceEventKind::ended: break;
   }
   held_.erase(event.pid);

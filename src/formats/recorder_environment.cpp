@@ -3,10 +3,11 @@
 namespace cudart_doctor {
 namespace {
 
-/// jemalloc has 2.6 KB. With more than 8 KiB threads with stacks of PTHREAD_STACK_MIN, from which
-/// the block is taken, could not be made.
 constexpr std::string_view kRoomName = "glibc.rtld.optional_static_tls=";
-constexpr std::string_view kRoom = "8192";
+/// What the loader leaves by itself.
+constexpr std::uint64_t kOwnRoom = 512;
+/// What it leaves more for an audit library's namespace, and that one has no need of.
+constexpr std::uint64_t kSpare = 128;
 
 std::string joined(std::string_view own, std::string_view added) {
   std::string out(own);
@@ -20,10 +21,12 @@ std::string recorder_audit(std::string_view own, std::string_view library) {
   return joined(own, library);
 }
 
-std::string recorder_tunables(std::string_view own) {
-  if (own.starts_with(kRoomName)) return std::string(own);
-  if (own.find(":" + std::string(kRoomName)) != std::string_view::npos) return std::string(own);
-  return joined(own, std::string(kRoomName).append(kRoom));
+std::string recorder_tunables(std::string_view own, std::uint64_t needed) {
+  if (needed <= kSpare || own.starts_with(kRoomName) ||
+      own.find(":" + std::string(kRoomName)) != std::string_view::npos) {
+    return std::string(own);
+  }
+  return joined(own, std::string(kRoomName) + std::to_string(kOwnRoom + needed));
 }
 
 }  // namespace cudart_doctor

@@ -1,3 +1,5 @@
+#include "cudart_doctor/sys/command_child.hpp"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -8,14 +10,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/formats/recorder_environment.hpp"
 #include "cudart_doctor/sys/child_process.hpp"
-#include "cudart_doctor/sys/command_child.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
+#include "static_tls.hpp"
 #include "trace_stop.hpp"
 
 namespace cudart_doctor {
@@ -63,7 +67,13 @@ Plan make_plan(const CommandOptions& options) {
   if (!options.audit_library.empty()) {
     put_variable(plan, "LD_AUDIT",
                  [&](std::string_view own) { return recorder_audit(own, options.audit_library); });
-    put_variable(plan, "GLIBC_TUNABLES", recorder_tunables);
+    const std::uint64_t needed = static_tls_of(options.command);
+    const char* const own = std::getenv("GLIBC_TUNABLES");
+    const std::string_view before = own == nullptr ? "" : own;
+    if (recorder_tunables(before, needed) != before) {
+      put_variable(plan, "GLIBC_TUNABLES",
+                   [needed](std::string_view value) { return recorder_tunables(value, needed); });
+    }
   }
   plan.environment.push_back(nullptr);
   return plan;
@@ -84,8 +94,11 @@ bool place_descriptors(const Plan& plan) {
     // The doctor itself put something there, so that no file of its own gets such a number.
     if (plan.state.closed[static_cast<std::size_t>(fd)]) ::close(fd);
   }
-  return (out < 0 || ::dup2(out, STDOUT_FILENO) >= 0) &&
-         (err < 0 || ::dup2(err, STDERR_FILENO) >= 0);
+  const auto place = [&plan](int fd, int number) {
+    // What the caller closed stays closed, though somebody would read what is written there.
+    return fd < 0 || plan.state.closed[static_cast<std::size_t>(number)] || ::dup2(fd, number) >= 0;
+  };
+  return place(out, STDOUT_FILENO) && place(err, STDERR_FILENO);
 }
 
 /// In the child, last before exec: what is pending arrives here.

@@ -98,6 +98,7 @@ void OutputWatch::State::look(Way& way, std::string_view seen) {
 /// What is waited for changes with each copy: the command, or who reads what it wrote.
 void OutputWatch::State::wait_anew() {
   UniqueFd fresh(::epoll_create1(EPOLL_CLOEXEC));
+  if (!fresh.valid()) return;
   for (const Way& way : ways) {
     if (way.stream.is_over()) continue;
     const bool full = way.stream.waits_for_reader();

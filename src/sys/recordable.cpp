@@ -14,6 +14,7 @@
 #include "cudart_doctor/formats/elf.hpp"
 #include "cudart_doctor/sys/command_child.hpp"
 #include "cudart_doctor/sys/file_source.hpp"
+#include "interpreter.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -73,7 +74,8 @@ std::string_view program_of_env(std::string_view argument) {
   return {};
 }
 
-/// The file that runs a script; "" where that is not known.
+}  // namespace
+
 std::string interpreter_of(std::string_view head) {
   // What has no "#!" line is given to the shell by execvp.
   if (!head.starts_with("#!")) return "/bin/sh";
@@ -84,6 +86,8 @@ std::string interpreter_of(std::string_view head) {
   }
   return std::string(words.front());
 }
+
+namespace {
 
 struct Look {
   Recordable answer = Recordable::unknown;

@@ -1,5 +1,6 @@
 #include "cudart_doctor/sys/signal_relay.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -9,6 +10,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "cudart_doctor/sys/proc_root.hpp"
@@ -17,10 +20,19 @@ namespace cudart_doctor {
 namespace {
 
 constexpr std::array kAskForEnd = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-/// What a terminal sends to all processes in its foreground.
-constexpr std::array kFromTerminal = {SIGINT, SIGQUIT, SIGHUP, SIGWINCH};
-constexpr std::array kRelayed = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1,
-                                 SIGUSR2, SIGALRM, SIGPWR,  SIGWINCH};
+/// What a terminal sends to all processes in its foreground, or to those behind it that read.
+constexpr std::array kFromTerminal = {SIGINT, SIGQUIT, SIGHUP, SIGWINCH, SIGTSTP, SIGTTIN};
+/// The launcher stops where the command does. Not SIGTTOU: where it is blocked, the launcher could
+/// write to a terminal that it may not write to.
+constexpr std::array kStop = {SIGTSTP, SIGTTIN};
+/// What the kernel sends to the launcher for something that the launcher did itself.
+constexpr std::array kForItself = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
+                                   SIGSEGV, SIGSYS,  SIGXCPU, SIGXFSZ};
+/// All that would end it, and what is passed on for other reasons. Not SIGPIPE: it is ignored.
+constexpr std::array kRelayed = {SIGHUP,  SIGINT,   SIGQUIT, SIGTERM, SIGUSR1,   SIGUSR2,   SIGALRM,
+                                 SIGPWR,  SIGWINCH, SIGIO,   SIGPROF, SIGVTALRM, SIGSTKFLT, SIGILL,
+                                 SIGTRAP, SIGABRT,  SIGBUS,  SIGFPE,  SIGSEGV,   SIGSYS,    SIGXCPU,
+                                 SIGXFSZ, SIGTSTP,  SIGTTIN, SIGCONT};
 
 template <std::size_t N>
 bool among(const std::array<int, N>& numbers, std::uint32_t number) {
@@ -51,6 +63,42 @@ bool has_it_already(const signalfd_siginfo& info, pid_t command) {
   if (info.ssi_code != SI_KERNEL || !among(kFromTerminal, info.ssi_signo)) return false;
   if (info.ssi_signo == SIGHUP && ::getsid(0) == ::getpid()) return false;
   return ::getpgid(command) == ::getpgrp();
+}
+
+/// Whether the kernel, or the launcher itself (abort, raise), meant the launcher and nobody else.
+bool is_for_launcher(const signalfd_siginfo& info) {
+  if (!among(kForItself, info.ssi_signo)) return false;
+  const bool from_kernel = info.ssi_code > 0;
+  return from_kernel || static_cast<pid_t>(info.ssi_pid) == ::getpid();
+}
+
+/// Stopped by job control, or by its tracer. The state is behind the name, which may hold anything.
+bool is_stopped(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 512> buffer{};
+  const ssize_t count = fd.valid() ? ::read(fd.get(), buffer.data(), buffer.size()) : 0;
+  if (count <= 0) return false;
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(count));
+  const std::size_t at = text.rfind(") ");
+  if (at == std::string_view::npos || at + 2 >= text.size()) return false;
+  return text[at + 2] == 'T' || text[at + 2] == 't';
+}
+
+bool is_in_foreground() {
+  const UniqueFd terminal(::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
+  return terminal.valid() && ::tcgetpgrp(terminal.get()) == ::getpgrp();
+}
+
+/// Returns when it was continued; at once where nobody could continue it (an orphaned group).
+void stop_self(int number) {
+  sigset_t one;
+  sigset_t before;
+  ::sigemptyset(&one);
+  ::sigaddset(&one, number);
+  ::pthread_sigmask(SIG_UNBLOCK, &one, &before);
+  ::raise(number);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 bool came_from(const signalfd_siginfo& info, pid_t command) {
@@ -97,7 +145,8 @@ SignalRelay::SignalRelay(SignalRelay&& other) noexcept
     : fd_(std::move(other.fd_)),
       mask_before_(other.mask_before_),
       child_before_(other.child_before_),
-      active_(std::exchange(other.active_, false)) {}
+      active_(std::exchange(other.active_, false)),
+      stop_asked_(other.stop_asked_) {}
 
 SignalRelay::~SignalRelay() {
   if (!active_) return;
@@ -113,14 +162,35 @@ RelayedSignals SignalRelay::relay(const StartedCommand& command) {
     if (count < 0 && errno == EINTR) continue;
     if (count != sizeof info) return arrived;
     if (info.ssi_signo == SIGCHLD) continue;
+    if (is_for_launcher(info)) continue;
+    if (among(kStop, info.ssi_signo)) {
+      take_stop(command, info);
+      continue;
+    }
     const bool own = command.pid != 0 && came_from(info, command.pid);
     if (own) continue;  // `kill 0` in a script means its own group and has reached it.
     if (among(kAskForEnd, info.ssi_signo)) {
       arrived.end_requests.push_back(static_cast<int>(info.ssi_signo));
     }
     arrived.window_changed = arrived.window_changed || info.ssi_signo == SIGWINCH;
-    if (command.pid != 0 && !has_it_already(info, command.pid)) send(command, info);
+    if (command.pid == 0 || has_it_already(info, command.pid)) continue;
+    // Who continues a whole group has continued the command before.
+    if (info.ssi_signo == SIGCONT && !is_stopped(command.pid)) continue;
+    send(command, info);
   }
+}
+
+void SignalRelay::take_stop(const StartedCommand& command, const signalfd_siginfo& info) {
+  const int number = static_cast<int>(info.ssi_signo);
+  if (command.pid == 0 || is_stopped(command.pid)) return stop_self(number);
+  stop_asked_ = true;
+  if (!has_it_already(info, command.pid) && !came_from(info, command.pid)) send(command, info);
+}
+
+void SignalRelay::command_stopped(int number) {
+  // Behind the foreground nobody waits for a prompt, and who stops the command alone may continue
+  // it alone.
+  if (std::exchange(stop_asked_, false) || is_in_foreground()) stop_self(number);
 }
 
 }  // namespace cudart_doctor

@@ -81,10 +81,13 @@ Result<void> attach(pid_t pid, unsigned options) {
   return tl::unexpected(refusal(pid, errno));
 }
 
+bool is_group_stop(int status) {
+  return stop_event(status) == PTRACE_EVENT_STOP && is_job_stop(WSTOPSIG(status));
+}
+
 void pass_stop_on(pid_t pid, int status) {
   // Only PTRACE_LISTEN leaves a stopped process stopped until SIGCONT.
-  const bool stays = stop_event(status) == PTRACE_EVENT_STOP && is_job_stop(WSTOPSIG(status));
-  ::ptrace(stays ? PTRACE_LISTEN : PTRACE_CONT, pid, 0L, signal_of(status));
+  ::ptrace(is_group_stop(status) ? PTRACE_LISTEN : PTRACE_CONT, pid, 0L, signal_of(status));
 }
 
 void detach(pid_t pid, int status) { ::ptrace(PTRACE_DETACH, pid, 0L, signal_of(status)); }

@@ -17,6 +17,9 @@ inline constexpr unsigned kFollowOptions =
 /// The PTRACE_EVENT_ of a wait status; 0 for the delivery of a signal.
 inline int stop_event(int status) { return static_cast<int>(static_cast<unsigned>(status) >> 16U); }
 
+/// Whether job control has stopped it, and not its tracer alone.
+bool is_group_stop(int status);
+
 /// Traces a running thread. Errors: gone, permission (names what forbids it).
 Result<void> attach(pid_t pid, unsigned options);
 

@@ -79,7 +79,7 @@ std::vector<TraceEvent> Tracer::poll() {
   std::vector<TraceEvent> events;
   while (true) {
     int status = 0;
-    const pid_t pid = ::waitpid(-1, &status, __WALL | WNOHANG);
+    const pid_t pid = ::waitpid(-1, &status, __WALL | WNOHANG | WUNTRACED);
     if (pid < 0 && errno == EINTR) continue;
     if (pid <= 0) return events;
     const auto event = WIFSTOPPED(status) ? on_stop(pid, status) : on_end(pid, status);
@@ -98,6 +98,10 @@ Tracer::Traced* Tracer::known(pid_t pid) {
 }
 
 std::optional<TraceEvent> Tracer::on_stop(pid_t pid, int status) {
+  // A new child that is followed stops with an event first, so this one is not traced.
+  if (stop_event(status) == 0 && !traced_.contains(pid)) {
+    return TraceEvent{.kind = TraceEventKind::stopped, .pid = pid, .status = WSTOPSIG(status)};
+  }
   Traced* const found = known(pid);
   if (found == nullptr || found->phase == Phase::leaving) {
     traced_.erase(pid);
@@ -115,6 +119,9 @@ std::optional<TraceEvent> Tracer::on_stop(pid_t pid, int status) {
     if (made != nullptr && made->role != Role::thread_of_followed) {
       told = TraceEvent{.kind = TraceEventKind::forked, .pid = traced.process, .child = child};
     }
+  }
+  if (is_group_stop(status) && traced.process == pid) {
+    told = TraceEvent{.kind = TraceEventKind::stopped, .pid = pid, .status = WSTOPSIG(status)};
   }
   pass_stop_on(pid, status);
   return told;

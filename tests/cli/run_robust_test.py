@@ -190,7 +190,7 @@ class Output(RunCase):
 
     def test_descriptors_and_environment_are_the_callers(self):
         code = ("import os; print(sorted(int(n) for n in os.listdir('/proc/self/fd'))[:-1],"
-                "sorted(set(os.environ) - {'LD_AUDIT', 'GLIBC_TUNABLES', 'LC_CTYPE'}))")
+                "sorted(set(os.environ) - {'LD_AUDIT', 'LC_CTYPE'}))")
         alone = subprocess.run(python(code), env=clean_environment(), stdin=subprocess.DEVNULL,
                                capture_output=True)
         self.assertEqual(run(command=python(code)).out, alone.stdout)
@@ -205,6 +205,61 @@ class Output(RunCase):
 
 
 class Programs(RunCase):
+    def build(self, name, code, *flags):
+        need_program(self, "gcc")
+        target = self.folder / name
+        subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", target, *map(str, flags)],
+                       input=code.encode(), check=True)
+        return target
+
+    def large(self, size):
+        """A library whose thread-local variables have to be in the block that is laid out first."""
+        code = (f'__thread char block[{size}] __attribute__((tls_model("initial-exec")));'
+                "char* place(void) { return block; }")
+        return self.build(f"liblarge{size}.so", code, "-shared", "-fPIC")
+
+    def test_libraries_with_large_thread_local_variables_fit_where_the_command_brings_them(self):
+        large = self.large(800_000)
+        program = self.build("program", "char* place(void); int main(void) { return *place(); }",
+                             "-Wl,-rpath,$ORIGIN", f"-L{self.folder}", "-llarge800000")
+        script = self.folder / "script"
+        script.write_text(f"#!/bin/sh\nexport LD_PRELOAD='{large}'\nexec true\n")
+        script.chmod(0o755)
+        for command in ([program], ["env", program], ["env", f"LD_PRELOAD={large}", "true"],
+                        ["sh", "-c", f"LD_PRELOAD={large} env"], [script], ["sh", script]):
+            with self.subTest(command=command):
+                ended = run(command=command)
+                self.assertEqual(ended.code, 0, ended.message)
+        ended = run(command=["true"], env=clean_environment(LD_PRELOAD=str(large)))
+        self.assertEqual(ended.code, 0, ended.message)
+
+    def test_room_for_thread_local_variables_is_taken_only_where_it_is_needed(self):
+        shown = ["sh", "-c", 'echo "${GLIBC_TUNABLES-none}"']
+        self.assertEqual(run(command=shown).out, b"none\n")
+        for size, room in ((100, b"none\n"), (2640, b"glibc.rtld.optional_static_tls=3200\n")):
+            env = clean_environment(LD_PRELOAD=str(self.large(size)))
+            self.assertEqual(run(command=shown, env=env).out, room)
+
+    def test_threads_with_small_stacks_have_all_of_them(self):
+        # Nearly all that such a thread has without a doctor.
+        small = self.build("small", """
+            #include <pthread.h>
+            static void* work(void* unused) {
+              volatile char room[11000];
+              for (int i = 10999; i >= 0; i -= 64) room[i] = 1;
+              return (void*)(long)(room[0] - 1 + (unused != 0));
+            }
+            int main(void) {
+              pthread_attr_t attributes;
+              pthread_t thread;
+              pthread_attr_init(&attributes);
+              if (pthread_attr_setstacksize(&attributes, 16384) != 0) return 2;
+              return pthread_create(&thread, &attributes, work, 0) || pthread_join(thread, 0);
+            }""", "-pthread")
+        if subprocess.run([small]).returncode != 0:
+            self.skipTest("16 KiB are too little here without a doctor too")
+        self.assertEqual(run(command=[small]).code, 0)
+
     def judged(self, document):
         return [each for each in document["run"]["processes"] if each["judged"] != "none"]
 

@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
   }
   Receiver receiver(std::move(*files), argv[1], argv[2]);
   const std::string audit = recorder_audit(variable("LD_AUDIT"), receiver.library());
-  const std::string tunables = recorder_tunables(variable("GLIBC_TUNABLES"));
+  const std::string tunables = recorder_tunables(variable("GLIBC_TUNABLES"), 4096);
   const pid_t child = ::fork();
   if (child == 0) {
     ::setenv("LD_AUDIT", audit.c_str(), 1);

@@ -20,9 +20,7 @@ for name in os.listdir("/proc/self/fd"):
     except OSError:
         pass
 environment = dict(os.environ)
-# What the recorder needs, and the room for thread-local variables that an audit library takes.
-for name in ("LD_AUDIT", "GLIBC_TUNABLES"):
-    environment.pop(name, None)
+environment.pop("LD_AUDIT", None)  # What the recorder needs.
 print(json.dumps({
     "arguments": sys.orig_argv, "environment": environment, "descriptors": sorted(descriptors),
     "places": [descriptors.get(name) for name in ("0",)], "cwd": os.getcwd(),

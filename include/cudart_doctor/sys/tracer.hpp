@@ -29,6 +29,9 @@ enum class TraceEventKind : std::uint8_t {
   /// of its threads than the traced one called exec: is_traced() tells.
   executed,
   forked,  ///< A followed process made `child`, which is followed too.
+  /// A child of the caller, traced or not, or a traced process was stopped by job control; `status`
+  /// is the signal.
+  stopped,
 };
 
 struct TraceEvent {
@@ -48,7 +51,7 @@ class Tracer {
   /// The command was started traced (StartedCommand::traced): it and its children are followed, all
   /// their threads too. Its own start is no event.
   void adopt(pid_t pid);
-  /// Waits for what has changed, without blocking (waitpid with __WALL and WNOHANG), handles
+  /// Waits for what has changed, without blocking (waitpid with __WALL, WNOHANG and WUNTRACED), handles
   /// signal, group and other stops by itself, and returns what the caller has to know of. Also
   /// reaps children that are not traced. To be called at every SIGCHLD.
   std::vector<TraceEvent> poll();

@@ -58,6 +58,10 @@ enum class Tracing : std::uint8_t { none, followed };
     ::poll(&watched, 1, -1);
     relay->relay(*started);
     for (const TraceEvent& event : tracer.poll()) {
+      if (event.kind == TraceEventKind::stopped) {
+        if (event.pid == started->pid) relay->command_stopped(event.status);
+        continue;
+      }
       tracer.release(event.pid);
       if (event.kind != TraceEventKind::ended || event.pid != started->pid) continue;
       const int status = event.status;
@@ -139,7 +143,8 @@ std::string line_of(int number) { return std::to_string(number) + " 1\n"; }
 
 TEST_CASE("a signal to the launcher reaches the command exactly once") {
   const int number =
-      GENERATE(SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGPWR, SIGWINCH);
+      GENERATE(SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGPWR, SIGWINCH, SIGIO,
+               SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGSTKFLT, SIGABRT, SIGSEGV, SIGTRAP, SIGSYS);
   Launched launched;
   ::kill(launched.pid, number);
   settle(launched.pid);
@@ -301,6 +306,47 @@ TEST_CASE("Ctrl-Z stops launcher and command, and both go on together") {
   CHECK(on.until("18 1"));
   CHECK(on.until("done"));
   CHECK(read_line(on.told.get()) == "ended 0");
+}
+
+TEST_CASE("a command that stops itself stops the launcher, and both go on together") {
+  const int number = GENERATE(SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU);
+  const std::string script = "kill -" + std::to_string(number) + " $$; echo again; exit 4";
+  const OnTerminal on({"bash", "-c", script}, GENERATE(Tracing::none, Tracing::followed));
+  CHECK(read_line(on.told.get()) == "stopped " + std::to_string(number));
+  CHECK(read_line(on.told.get()) == "continued 0");
+  CHECK(on.until("again"));
+  CHECK(read_line(on.told.get()) == "ended 4");
+}
+
+TEST_CASE("a request to stop that only the launcher gets stops both") {
+  const OnTerminal on(live::victim({"signals"}), GENERATE(Tracing::none, Tracing::followed));
+  REQUIRE(on.until("ready"));
+  ::kill(on.launcher, SIGTSTP);
+  CHECK(read_line(on.told.get()) == "stopped 20");
+  CHECK(read_line(on.told.get()) == "continued 0");
+  on.type(4);
+  CHECK(on.until("18 1"));
+  CHECK(on.until("done"));
+}
+
+TEST_CASE("SIGCONT to the launcher continues a command that was stopped alone") {
+  Launched launched;
+  const auto children = [&] {
+    std::ifstream file("/proc/" + std::to_string(launched.pid) + "/task/" +
+                       std::to_string(launched.pid) + "/children");
+    pid_t child = 0;
+    file >> child;
+    return child;
+  };
+  const pid_t command = children();
+  REQUIRE(command > 0);
+  ::kill(command, SIGSTOP);
+  for (std::string state; state.find("State:\tT") == std::string::npos; ::sched_yield()) {
+    std::ifstream file("/proc/" + std::to_string(command) + "/status");
+    state.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  ::kill(launched.pid, SIGCONT);
+  CHECK(launched.counted() == line_of(SIGCONT) + "done\n");
 }
 
 TEST_CASE("a terminal that hangs up ends the command of a launcher that leads the session") {

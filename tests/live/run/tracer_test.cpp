@@ -253,7 +253,14 @@ TEST_CASE("a traced process that is stopped stays so until SIGCONT") {
   const auto is_stopped = [&] {
     return proc_text(started.pid(), "status").find("State:\tt") != std::string::npos;
   };
-  while (!is_stopped() || waits_to_be_seen()) CHECK(watch.tracer.poll().empty());
+  std::vector<TraceEvent> told;
+  while (!is_stopped() || waits_to_be_seen()) {
+    for (const TraceEvent& event : watch.tracer.poll()) told.push_back(event);
+  }
+  REQUIRE(told.size() == 1);
+  CHECK(told.front().kind == TraceEventKind::stopped);
+  CHECK(told.front().pid == started.pid());
+  CHECK(told.front().status == SIGSTOP);
   CHECK(is_stopped());
   started.close_input();
   ::kill(started.pid(), SIGUSR1);
