@@ -80,6 +80,8 @@ void Launcher::wait() {
 
   std::optional<SteadyTime> due = desk_.due();
   const auto at = [&due](SteadyTime time) { due = std::min(due.value_or(time), time); };
+  const auto word = channel_ ? channel_->due() : std::nullopt;
+  if (word) at(*word);
   if (phase_ == Phase::watching) {
     at(next_look_);
     if (const auto ready = ready_.due()) at(*ready);
@@ -101,6 +103,7 @@ void Launcher::tend() {
   // what the events mean.
   const auto events = tracer_.poll();
   take_packets();
+  if (channel_) channel_->tend();
   for (const TraceEvent& event : events) take_event(event);
   for (JudgeAnswer& answer : desk_.take()) settle(std::move(answer));
   if (tools_.output && tools_.output->pump()) ready_.seen();

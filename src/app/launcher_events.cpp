@@ -10,6 +10,9 @@
 namespace cudart_doctor {
 namespace {
 
+/// What a process is kept waiting at most, beside the time of one look.
+constexpr std::chrono::seconds kLongestWait{60};
+
 std::string link_to_program(std::int64_t pid) { return "/proc/" + std::to_string(pid) + "/exe"; }
 
 }  // namespace
@@ -66,6 +69,9 @@ void Launcher::take_record(const RecorderPacket& packet, const WireRecord& recor
 }
 
 void Launcher::take_sync(ImageId image, const RecorderPacket& packet) {
+  // Looks at processes may take their time: the recorder hears first that somebody is there.
+  channel_->keep_waiting(packet.connection,
+                         std::chrono::steady_clock::now() + kLongestWait + options_.timeout);
   if (end_.gated) return;  // It is killed where it waits.
   if (phase_ != Phase::watching) return channel_->answer(packet.connection, kProceed);
   const bool worth = book_.is_worth_a_look(image);
