@@ -19,6 +19,20 @@ using std::chrono::steady_clock;
 constexpr seconds kGatePatience{2};
 /// Behind SIGKILL; a process in uninterruptible sleep is left.
 constexpr seconds kKillPatience{5};
+
+/// False for one that is about to end: it has no memory any more, or it is a worker of the doctor's
+/// whose parent was killed, which it does not survive.
+bool goes_on(const ProcDirectory& proc, pid_t pid) {
+  const std::string other = std::to_string(pid);
+  const auto program = proc.read_link(other + "/exe");
+  if (!program) return program.error().kind == ErrorKind::permission;
+  const auto own_program = proc.read_link("self/exe");
+  if (!own_program || *own_program != *program) return true;
+  const auto words = proc.read_file(other + "/cmdline");
+  const auto own_words = proc.read_file("self/cmdline");
+  return !words || !own_words || *words != *own_words;
+}
+
 }  // namespace
 
 Launcher::Launcher(const Options& options, const World& world, const JudgeOptions& how,
@@ -54,7 +68,10 @@ int Launcher::watch(StartedCommand started, Recordable recordable, LaunchBook bo
     if (phase_ != Phase::over) wait();
   }
   // Each program that they start would have its loader complain on stderr.
-  if (tools_.recorder && !own_processes().empty()) tools_.recorder->keep_library();
+  const auto left = own_processes();
+  const bool any = std::ranges::any_of(
+      left, [this](const TreeProcess& each) { return goes_on(tools_.proc, each.pid); });
+  if (tools_.recorder && any) tools_.recorder->keep_library();
   // What others behind the command still write is not waited for.
   if (tools_.output) tools_.output->finish();
   return launch_exit_code(end_, request_);
@@ -113,14 +130,14 @@ void Launcher::step() {
   const auto now = steady_clock::now();
   switch (phase_) {
     case Phase::watching:
-      if (!command_ended_ && now >= next_look_) look_around();
+      if (!command_ended_ && now >= next_look_) look_around(Depth::usual);
       if (command_ended_) {
-        look_around();
+        look_around(Depth::all);
         judge_living(JudgeMoment::load);
         phase_ = Phase::concluding;
       } else if (ready_.met(now)) {
         book_.head().ready = true;
-        look_around();
+        look_around(Depth::all);
         judge_living(JudgeMoment::ready);
         tools_.output ? tools_.output->stop_looking() : void();
         phase_ = Phase::concluding;

@@ -126,9 +126,14 @@ void Launcher::take_exit(const TraceEvent& event) {
   if (!image) image = book_.meet(look_at(tools_.proc, event.pid), monotonic_now());
   const bool deciding = phase_ == Phase::watching || phase_ == Phase::concluding;
   if (!image || !deciding) return tracer_.release(event.pid);
-  if (!book_.process(*image).recorded) {
+  if (!book_.is_worth_a_look(*image) && book_.process(*image).copy_of == 0) {
     const MapsQuestion question{tools_.recorder ? tools_.recorder->library() : "", {}};
-    if (look_into_maps(tools_.proc, event.pid, question).family) book_.found_by_look(*image);
+    const MapsLook look = look_into_maps(tools_.proc, event.pid, question);
+    if (look.recorder) {
+      look_at_recorded(*image, look, Depth::all);
+    } else if (look.family) {
+      book_.found_by_look(*image);
+    }
   }
   if (!event.others_live) book_.ended(event.pid, event.status);
   if (!book_.is_worth_a_look(*image)) return tracer_.release(event.pid);

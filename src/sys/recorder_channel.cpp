@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <utility>
 
 #include "cudart_doctor/formats/recorder_limits.hpp"
@@ -46,16 +47,16 @@ struct Received {
 Received receive(int fd) {
   // One more than is allowed: a longer packet is seen to be too long.
   static_assert(kMaxRecord < UINT32_MAX);
-  std::array<char, kMaxRecord + 1> buffer;  // NOLINT(*-member-init): recv fills what is used of it
+  const auto buffer = std::make_unique_for_overwrite<std::array<char, kMaxRecord + 1>>();
   ssize_t size = 0;
   do {
-    size = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    size = ::recv(fd, buffer->data(), buffer->size(), MSG_DONTWAIT);
     // A reset is told once, before the packets that were sent ahead of it.
   } while (size < 0 && (errno == EINTR || errno == ECONNRESET));
   if (size < 0) return {errno == EAGAIN ? Read::nothing : Read::end, {}};
   const auto count = static_cast<std::size_t>(size);
   if (count == 0 || count > kMaxRecord) return {};
-  return {Read::packet, std::string(buffer.data(), count)};
+  return {Read::packet, std::string(buffer->data(), count)};
 }
 
 }  // namespace

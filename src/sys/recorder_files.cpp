@@ -129,6 +129,8 @@ RecorderFiles& RecorderFiles::operator=(RecorderFiles&& other) noexcept {
 
 RecorderFiles::~RecorderFiles() { remove(); }
 
+std::string RecorderFiles::socket() const { return directory_ + kSocketName; }
+
 void RecorderFiles::remove() noexcept {
   namespace fs = std::filesystem;
   if (directory_.empty() || owner_ != ::getpid()) return;
