@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <climits>
 #include <exception>
+#include <memory>
 
 #include "cudart_doctor/sys/output_file.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
@@ -67,13 +68,14 @@ Result<ForkedJob> ForkedJob::start(const std::function<std::string()>& work, Ste
 }
 
 bool ForkedJob::pump() {
-  std::array<char, 65536> buffer;
+  // Not on the stack, which may be small.
+  const auto buffer = std::make_unique_for_overwrite<std::array<char, 65536>>();
   while (pipe_.valid()) {
-    const ssize_t count = ::read(pipe_.get(), buffer.data(), buffer.size());
+    const ssize_t count = ::read(pipe_.get(), buffer->data(), buffer->size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return false;
     if (count <= 0) break;
-    bytes_.append(buffer.data(), static_cast<std::size_t>(count));
+    bytes_.append(buffer->data(), static_cast<std::size_t>(count));
     if (bytes_.size() > kMostBytes) {
       kill();
       bytes_.clear();

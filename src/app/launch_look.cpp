@@ -1,6 +1,9 @@
 #include "cudart_doctor/app/launch_look.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <set>
 #include <string_view>
@@ -30,6 +33,13 @@ MapsLine split_line(std::string_view line) {
           line.substr(blank).size() > kExecutable && line[blank + kExecutable] == 'x'};
 }
 
+/// The file may have been removed since.
+bool is_recorder(std::string_view path, std::string_view recorder) {
+  if (recorder.empty() || !path.starts_with(recorder)) return false;
+  path.remove_prefix(recorder.size());
+  return path.empty() || path == " (deleted)";
+}
+
 std::set<std::uint64_t> listening_inodes(const ProcDirectory& process, std::uint16_t port) {
   std::set<std::uint64_t> inodes;
   for (const char* const name : {"net/tcp", "net/tcp6"}) {
@@ -38,6 +48,14 @@ std::set<std::uint64_t> listening_inodes(const ProcDirectory& process, std::uint
     for (const auto inode : parse_listeners(*text, port)) inodes.insert(inode);
   }
   return inodes;
+}
+
+/// Whether the execute bit of a folder that counts for these rights is set.
+bool may_search(const struct stat& folder, const StatusFile& rights) {
+  if (rights.uid && folder.st_uid == *rights.uid) return (folder.st_mode & S_IXUSR) != 0;
+  const bool in_group = (rights.gid && folder.st_gid == *rights.gid) ||
+                        std::ranges::find(rights.groups, folder.st_gid) != rights.groups.end();
+  return (folder.st_mode & (in_group ? S_IXGRP : S_IXOTH)) != 0;
 }
 
 bool holds_one(const ProcDirectory& process, const std::set<std::uint64_t>& inodes) {
@@ -85,7 +103,7 @@ MapsLook find_in_maps(std::string_view maps, const MapsQuestion& question) {
     look.family = look.family || (line.executable && is_cuda_name(line.path));
     if (line.path == before) continue;
     before = line.path;
-    look.recorder = look.recorder || (!question.recorder.empty() && line.path == question.recorder);
+    look.recorder = look.recorder || is_recorder(line.path, question.recorder);
     look.text = look.text ||
                 (!question.text.empty() && line.path.find(question.text) != std::string_view::npos);
   }
@@ -99,6 +117,28 @@ MapsLook look_into_maps(const ProcDirectory& proc, std::int64_t pid, const MapsQ
   // Empty: it ends in this moment, or it is a thread of the kernel.
   if (!maps || maps->empty()) return {};
   return find_in_maps(*maps, question);
+}
+
+bool can_reach(const ProcDirectory& proc, std::int64_t pid, const std::string& path) {
+  struct stat here{};
+  if (::stat(path.c_str(), &here) != 0) return errno != ENOENT;
+  const auto process = proc.child(std::to_string(pid));
+  if (!process) return true;
+  const auto there = process->stat_file("root" + path);
+  if (!there) return there.error().kind != ErrorKind::not_found;
+  if (there->st_dev != here.st_dev || there->st_ino != here.st_ino) return false;
+  const auto text = process->read_file("status");
+  if (!text) return true;
+  const StatusFile rights = parse_status(*text);
+  constexpr std::uint64_t kPastModes = 1U << 1U | 1U << 2U;  // CAP_DAC_OVERRIDE, _READ_SEARCH
+  if (!rights.uid || (rights.cap_effective.value_or(0) & kPastModes) != 0) return true;
+  for (std::size_t end = path.rfind('/'); end != 0 && end != std::string::npos;
+       end = path.rfind('/', end - 1)) {
+    struct stat folder{};
+    if (::stat(path.substr(0, end).c_str(), &folder) != 0) continue;
+    if (!may_search(folder, rights)) return false;
+  }
+  return true;
 }
 
 bool one_listens(const ProcDirectory& proc, const std::vector<TreeProcess>& processes,

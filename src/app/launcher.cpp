@@ -19,6 +19,20 @@ using std::chrono::steady_clock;
 constexpr seconds kGatePatience{2};
 /// Behind SIGKILL; a process in uninterruptible sleep is left.
 constexpr seconds kKillPatience{5};
+
+/// False for one that is about to end: it has no memory any more, or it is a worker of the doctor's
+/// whose parent was killed, which it does not survive.
+bool goes_on(const ProcDirectory& proc, pid_t pid) {
+  const std::string other = std::to_string(pid);
+  const auto program = proc.read_link(other + "/exe");
+  if (!program) return program.error().kind == ErrorKind::permission;
+  const auto own_program = proc.read_link("self/exe");
+  if (!own_program || *own_program != *program) return true;
+  const auto words = proc.read_file(other + "/cmdline");
+  const auto own_words = proc.read_file("self/cmdline");
+  return !words || !own_words || *words != *own_words;
+}
+
 }  // namespace
 
 Launcher::Launcher(const Options& options, const World& world, const JudgeOptions& how,
@@ -54,7 +68,10 @@ int Launcher::watch(StartedCommand started, Recordable recordable, LaunchBook bo
     if (phase_ != Phase::over) wait();
   }
   // Each program that they start would have its loader complain on stderr.
-  if (tools_.recorder && !own_processes().empty()) tools_.recorder->keep_library();
+  const auto left = own_processes();
+  const bool any = std::ranges::any_of(
+      left, [this](const TreeProcess& each) { return goes_on(tools_.proc, each.pid); });
+  if (tools_.recorder && any) tools_.recorder->keep_library();
   // What others behind the command still write is not waited for.
   if (tools_.output) tools_.output->finish();
   return launch_exit_code(end_, request_);
@@ -80,6 +97,8 @@ void Launcher::wait() {
 
   std::optional<SteadyTime> due = desk_.due();
   const auto at = [&due](SteadyTime time) { due = std::min(due.value_or(time), time); };
+  const auto word = channel_ ? channel_->due() : std::nullopt;
+  if (word) at(*word);
   if (phase_ == Phase::watching) {
     at(next_look_);
     if (const auto ready = ready_.due()) at(*ready);
@@ -101,6 +120,7 @@ void Launcher::tend() {
   // what the events mean.
   const auto events = tracer_.poll();
   take_packets();
+  if (channel_) channel_->tend();
   for (const TraceEvent& event : events) take_event(event);
   for (JudgeAnswer& answer : desk_.take()) settle(std::move(answer));
   if (tools_.output && tools_.output->pump()) ready_.seen();
@@ -110,14 +130,14 @@ void Launcher::step() {
   const auto now = steady_clock::now();
   switch (phase_) {
     case Phase::watching:
-      if (!command_ended_ && now >= next_look_) look_around();
+      if (!command_ended_ && now >= next_look_) look_around(Depth::usual);
       if (command_ended_) {
-        look_around();
+        look_around(Depth::all);
         judge_living(JudgeMoment::load);
         phase_ = Phase::concluding;
       } else if (ready_.met(now)) {
         book_.head().ready = true;
-        look_around();
+        look_around(Depth::all);
         judge_living(JudgeMoment::ready);
         tools_.output ? tools_.output->stop_looking() : void();
         phase_ = Phase::concluding;

@@ -60,6 +60,18 @@ class Launcher {
     bool asked_to_trace = false;
     bool traced = false;
     std::string executable_now;  ///< As the last look found it.
+    /// Of one with the recorder, which may have lost its way to the launcher: by a change of
+    /// rights, of its root, by a filter of system calls.
+    bool was_clean = false;  ///< A look found nothing of the CUDA family in it.
+    bool suspect = false;    ///< It maps what it has not told of; it may be about to.
+    bool silent = false;     ///< It has not told in time.
+    bool cut_off = false;    ///< It could not open the socket any more.
+    SteadyTime next_maps;
+    std::chrono::milliseconds pause{0};
+  };
+  enum class Depth : std::uint8_t {
+    usual,  ///< What is due.
+    all,    ///< Nothing is looked at behind this.
   };
 
   void wait();
@@ -83,8 +95,13 @@ class Launcher {
 
   /// Those of the command that live.
   std::vector<TreeProcess> own_processes() const;
-  void look_around();
-  void look_closer(const TreeProcess& process);
+  void look_around(Depth depth);
+  void look_closer(const TreeProcess& process, Depth depth);
+  /// Whether its maps may have what its recorder did not tell of.
+  [[nodiscard]] bool is_due(ImageId image, Depth depth);
+  void look_at_recorded(ImageId image, const MapsLook& look, Depth depth);
+  void check_way(ImageId image);
+  [[nodiscard]] bool is_copy(ImageId image);
   /// The process that a copy was forked from, over other copies.
   [[nodiscard]] std::int64_t origin_of(const RecordedProcess& copy) const;
   void found_unrecorded(ImageId image, pid_t pid);

@@ -10,6 +10,9 @@
 namespace cudart_doctor {
 namespace {
 
+/// What a process is kept waiting at most, beside the time of one look.
+constexpr std::chrono::seconds kLongestWait{60};
+
 std::string link_to_program(std::int64_t pid) { return "/proc/" + std::to_string(pid) + "/exe"; }
 
 }  // namespace
@@ -66,6 +69,9 @@ void Launcher::take_record(const RecorderPacket& packet, const WireRecord& recor
 }
 
 void Launcher::take_sync(ImageId image, const RecorderPacket& packet) {
+  // Looks at processes may take their time: the recorder hears first that somebody is there.
+  channel_->keep_waiting(packet.connection,
+                         std::chrono::steady_clock::now() + kLongestWait + options_.timeout);
   if (end_.gated) return;  // It is killed where it waits.
   if (phase_ != Phase::watching) return channel_->answer(packet.connection, kProceed);
   const bool worth = book_.is_worth_a_look(image);
@@ -124,9 +130,14 @@ void Launcher::take_exit(const TraceEvent& event) {
   if (!image) image = book_.meet(look_at(tools_.proc, event.pid), monotonic_now());
   const bool deciding = phase_ == Phase::watching || phase_ == Phase::concluding;
   if (!image || !deciding) return tracer_.release(event.pid);
-  if (!book_.process(*image).recorded) {
+  if (!book_.is_worth_a_look(*image) && book_.process(*image).copy_of == 0) {
     const MapsQuestion question{tools_.recorder ? tools_.recorder->library() : "", {}};
-    if (look_into_maps(tools_.proc, event.pid, question).family) book_.found_by_look(*image);
+    const MapsLook look = look_into_maps(tools_.proc, event.pid, question);
+    if (look.recorder) {
+      look_at_recorded(*image, look, Depth::all);
+    } else if (look.family) {
+      book_.found_by_look(*image);
+    }
   }
   if (!event.others_live) book_.ended(event.pid, event.status);
   if (!book_.is_worth_a_look(*image)) return tracer_.release(event.pid);

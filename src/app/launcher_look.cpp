@@ -17,6 +17,10 @@ using std::chrono::steady_clock;
 /// Looks cost at most a fiftieth of one CPU.
 constexpr int kRest = 50;
 constexpr milliseconds kUsualPause{250};
+/// Between two looks at one process whose recorder tells.
+constexpr milliseconds kLongestPause{2000};
+constexpr char kSilent[] =
+    "its recorder told nothing of what it loaded, and may have lost its way to the doctor";
 /// Where a condition waits for what only a look can tell.
 constexpr milliseconds kShortPause{50};
 
@@ -57,10 +61,10 @@ std::vector<TreeProcess> Launcher::own_processes() const {
   return std::move(*all);
 }
 
-void Launcher::look_around() {
+void Launcher::look_around(Depth depth) {
   const auto before = steady_clock::now();
   const auto processes = own_processes();
-  for (const TreeProcess& each : processes) look_closer(each);
+  for (const TreeProcess& each : processes) look_closer(each, depth);
   const ReadyCondition& ready = ready_.condition();
   if (ready.kind == ReadyKind::port && one_listens(tools_.proc, processes, ready.port)) {
     ready_.seen();
@@ -71,7 +75,12 @@ void Launcher::look_around() {
                                                         (after - before) * kRest);
 }
 
-void Launcher::look_closer(const TreeProcess& process) {
+bool Launcher::is_due(ImageId image, Depth depth) {
+  if (book_.is_worth_a_look(image) || book_.process(image).copy_of != 0) return false;
+  return depth == Depth::all || steady_clock::now() >= watches_[image].next_maps;
+}
+
+void Launcher::look_closer(const TreeProcess& process, Depth depth) {
   const ReadyCondition& ready = ready_.condition();
   const bool looks_for_text = ready.kind == ReadyKind::mapped;
   auto image = book_.image_of(process.pid);
@@ -81,8 +90,11 @@ void Launcher::look_closer(const TreeProcess& process) {
     Watch& watch = watches_[*image];
     const bool news = program && watch.executable_now != *program;
     const bool told = book_.process(*image).recorded;
-    if (told && !news && !looks_for_text) return;
-    if (news) watch.executable_now = *program;
+    if (told && !news && !looks_for_text && !is_due(*image, depth)) return;
+    if (news) {
+      watch.executable_now = *program;
+      watch.was_clean = watch.suspect = watch.silent = false;
+    }
   }
   const SeenProcess seen = look_at(tools_.proc, process.pid);
   if (seen.start_ticks != process.start_ticks) return;  // It ended.
@@ -98,16 +110,55 @@ void Launcher::look_closer(const TreeProcess& process) {
     if (!image) return;
   }
   RecordedProcess& entry = book_.process(*image);
-  if (look.recorder) {
-    entry.recorded = true;
-    entry.unrecorded.clear();
-    if (look.family && !book_.is_worth_a_look(*image)) entry.copy_of = origin_of(entry);
-    return;
-  }
+  if (look.recorder) return look_at_recorded(*image, look, depth);
   if (entry.unrecorded.empty()) {
     entry.unrecorded = why_unrecorded(recordable("/proc/" + std::to_string(process.pid) + "/exe"));
   }
   if (look.family && !book_.is_worth_a_look(*image)) found_unrecorded(*image, process.pid);
+}
+
+void Launcher::look_at_recorded(ImageId image, const MapsLook& look, Depth depth) {
+  Watch& watch = watches_[image];
+  if (watch.silent) return;
+  RecordedProcess& entry = book_.process(image);
+  entry.recorded = true;
+  entry.unrecorded.clear();
+  if (book_.is_worth_a_look(image) || entry.copy_of != 0) return;
+  watch.pause = std::clamp(watch.pause * 2, kUsualPause, kLongestPause);
+  if (!look.family) {
+    watch.was_clean = true;
+    watch.suspect = false;
+    check_way(image);
+  } else if (is_copy(image)) {
+    entry.copy_of = origin_of(entry);
+  } else if (watch.suspect || depth == Depth::all) {
+    watch.silent = true;
+    entry.recorded = false;
+    entry.unrecorded = kSilent;
+    found_unrecorded(image, static_cast<pid_t>(entry.pid));
+  } else {
+    // It may be in the middle of its dlopen.
+    watch.suspect = true;
+    watch.pause = kUsualPause;
+  }
+  if (watch.cut_off) watch.pause = kUsualPause;
+  watch.next_maps = steady_clock::now() + watch.pause;
+}
+
+/// One that cannot tell is held before its end, where its maps tell.
+void Launcher::check_way(ImageId image) {
+  Watch& watch = watches_[image];
+  const auto pid = static_cast<pid_t>(book_.process(image).pid);
+  if (watch.cut_off || can_reach(tools_.proc, pid, tools_.recorder->socket())) return;
+  watch.cut_off = true;
+  trace(image, pid);
+}
+
+/// A forked process has what its parent had then.
+bool Launcher::is_copy(ImageId image) {
+  if (book_.has_started(image) || watches_[image].was_clean) return false;
+  const auto parent = book_.image_of(book_.process(image).parent_pid);
+  return parent && (book_.is_worth_a_look(*parent) || book_.process(*parent).copy_of != 0);
 }
 
 std::int64_t Launcher::origin_of(const RecordedProcess& copy) const {

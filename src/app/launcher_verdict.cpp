@@ -111,6 +111,11 @@ void Launcher::say_why_not_judged() {
       const SeenProcess seen = look_at(tools_.proc, process.pid);
       if (seen.start_ticks != 0) process.end = ProcessEnd::running;
     }
+    const Watch& watch = watches_[image];
+    if (watch.cut_off && !watch.traced && !book_.is_worth_a_look(image)) {
+      book_.note_limit("the recorder in PID " + std::to_string(process.pid) +
+                       " lost its way to the doctor: what it loaded since was looked for in /proc");
+    }
     const bool open = process.judged == JudgeMoment::none && process.not_judged.empty();
     if (!open || !book_.is_worth_a_look(image)) continue;
     process.not_judged = process.end == ProcessEnd::replaced_by_exec

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string_view>
 
 #include "cudart_doctor/app/formats.hpp"
@@ -84,9 +85,7 @@ int print(const cudart_doctor::Immediate& immediate) {
              : exit_code_of(RunEnd::usage, immediate.exit_style);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
   using namespace cudart_doctor;
   // Children of the doctor itself; nothing of the command line is looked at in them.
   const std::string_view first = argc > 1 ? argv[1] : "";
@@ -115,4 +114,17 @@ int main(int argc, char** argv) {
                    .annotate = &annotate,
                    .colour_by_itself = colour_by_itself(descriptor),
                    .start_state = start_state});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Not an abort: what was laid on disk is removed on the way here.
+  try {
+    return run_program(argc, argv);
+  } catch (const std::bad_alloc&) {
+    constexpr int kUsage = 2;
+    (void)cudart_doctor::write_all(STDERR_FILENO, "cudart-doctor: not enough memory\n");
+    return kUsage;
+  }
 }

@@ -12,7 +12,6 @@ namespace cudart_doctor::recorder {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kAnswerLimit = 60 * kSecond;
 
 struct TimeSpec {
   std::int64_t seconds = 0;
@@ -77,7 +76,22 @@ bool Connection::open() {
 }
 
 bool Connection::send(std::string_view record) {
+  const bool was_open = is_open_;
   if (!is_open_ && !open()) return false;
+  long result = transmit(record);
+  // The launcher closes what was silent for long: between two objects on a slow disk, say.
+  if (was_open && (result == -EPIPE || result == -ECONNRESET)) {
+    close();
+    if (!open()) return false;
+    result = transmit(record);
+  }
+  if (result == static_cast<long>(record.size())) return true;
+  given_up_ = given_up_ || result == -EAGAIN;
+  if (result != -EMSGSIZE) close();
+  return false;
+}
+
+long Connection::transmit(std::string_view record) const {
   long result = 0;
   do {
     result = call(
@@ -88,24 +102,31 @@ bool Connection::send(std::string_view record) {
          .third = static_cast<long>(record.size()),
          .fourth = MSG_NOSIGNAL});
   } while (result == -EINTR);
-  if (result == static_cast<long>(record.size())) return true;
-  given_up_ = given_up_ || result == -EAGAIN;
-  if (result != -EMSGSIZE) close();
-  return false;
+  return result;
+}
+
+bool Connection::hears_within_a_second() const {
+  const std::int64_t deadline = monotonic() + kSecond;
+  PollEntry entry{.fd = fd_};
+  long ready = 0;
+  do {
+    const std::int64_t left = deadline - monotonic();
+    if (left <= 0) return false;
+    TimeSpec limit{.seconds = left / kSecond, .nanoseconds = left % kSecond};
+    ready = call(
+        {.number = __NR_ppoll, .first = address(&entry), .second = 1, .third = address(&limit)});
+  } while (ready == -EINTR);
+  return ready != 0;
 }
 
 Answer Connection::wait() {
-  const std::int64_t deadline = monotonic() + kAnswerLimit;
-  while (is_open_ && !given_up_) {
-    const std::int64_t left = deadline - monotonic();
-    if (left <= 0) break;
-    PollEntry entry{.fd = fd_};
-    TimeSpec limit{.seconds = left / kSecond, .nanoseconds = left % kSecond};
-    const long ready = call(
-        {.number = __NR_ppoll, .first = address(&entry), .second = 1, .third = address(&limit)});
-    if (ready == -EINTR) continue;
-    if (ready == 0) break;
-    if (ready < 0) return Answer::none;
+  // By seconds, not by the clock: while both were stopped together nobody was silent.
+  int silent = 0;
+  while (is_open_ && !given_up_ && silent < kSecondsOfSilence) {
+    if (!hears_within_a_second()) {
+      ++silent;
+      continue;
+    }
     char byte = 0;
     const long got = call({.number = __NR_recvfrom,
                            .first = fd_,
@@ -114,7 +135,8 @@ Answer Connection::wait() {
                            .fourth = MSG_DONTWAIT});
     if (got == -EINTR || got == -EAGAIN) continue;
     if (got != 1) return Answer::none;
-    return byte == kHold ? Answer::hold : Answer::proceed;
+    silent = 0;
+    if (byte != kWait) return byte == kHold ? Answer::hold : Answer::proceed;
   }
   given_up_ = true;
   return Answer::none;

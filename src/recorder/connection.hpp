@@ -21,6 +21,10 @@ class Connection {
 
  private:
   bool open();
+  /// The kernel's answer.
+  [[nodiscard]] long transmit(std::string_view record) const;
+  /// True also where the connection broke.
+  [[nodiscard]] bool hears_within_a_second() const;
   // Zero to begin with, like all of the recorder: so it takes no room in the library's file.
   bool is_open_ = false;
   int fd_ = 0;

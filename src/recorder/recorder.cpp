@@ -50,8 +50,11 @@ bool is_mapped(const void* place) {
   constexpr std::uintptr_t kPage = 4096;
   unsigned char resident = 0;
   const long page = address(place) & ~static_cast<long>(kPage - 1);
-  const long result =
-      call({.number = __NR_mincore, .first = page, .second = 1, .third = address(&resident)});
+  long result = 0;
+  do {
+    result =
+        call({.number = __NR_mincore, .first = page, .second = 1, .third = address(&resident)});
+  } while (result == -EAGAIN);
   return result != -ENOMEM;
 }
 

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "cudart_doctor/sys/child_process.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
@@ -134,11 +135,12 @@ std::string OutputStream::take_rest() {
 }
 
 bool OutputStream::read_piece() {
-  std::array<char, kPiece> buffer;
+  // Not on the stack, which may be small.
+  const auto buffer = std::make_unique_for_overwrite<std::array<char, kPiece>>();
   while (ours_.valid()) {
-    const ssize_t count = ::read(ours_.get(), buffer.data(), buffer.size());
+    const ssize_t count = ::read(ours_.get(), buffer->data(), buffer->size());
     if (count > 0) {
-      left_.append(buffer.data(), static_cast<std::size_t>(count));
+      left_.append(buffer->data(), static_cast<std::size_t>(count));
       return true;
     }
     if (count < 0 && errno == EAGAIN) return false;

@@ -57,10 +57,11 @@ Result<std::string> read_descriptor(int fd, std::string_view what, std::uint64_t
                                     const std::function<void(std::string& text)>& grown) {
   // A file in /proc has no size: read until the end. The buffer is not cleared and mostly not even
   // touched, since seq_file hands out a page at a time.
-  std::array<char, kReadPiece> buffer;
+  // Not on the stack, which may be small.
+  const auto buffer = std::make_unique_for_overwrite<std::array<char, kReadPiece>>();
   std::string text;
   while (true) {
-    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
+    const ssize_t count = ::read(fd, buffer->data(), buffer->size());
     if (count < 0) {
       if (errno == EINTR) continue;
       return tl::unexpected(system_error(errno, what, Need::same_user));
@@ -74,7 +75,7 @@ Result<std::string> read_descriptor(int fd, std::string_view what, std::uint64_t
     // Memory that is reserved and never touched costs nothing, a copy at every doubling does.
     constexpr std::size_t kGrowth = 8;
     if (size > text.capacity()) text.reserve(text.empty() ? size : size * kGrowth);
-    text.append(buffer.data(), static_cast<std::size_t>(count));
+    text.append(buffer->data(), static_cast<std::size_t>(count));
     if (grown) grown(text);
   }
   return text;

@@ -1,9 +1,12 @@
 #include "cudart_doctor/sys/recorder_channel.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <utility>
 
 #include "cudart_doctor/formats/recorder_limits.hpp"
@@ -15,11 +18,22 @@ namespace {
 constexpr std::size_t kMaxPeers = 512;
 /// Of one connection in one call, so that none starves the others.
 constexpr std::size_t kMaxPackets = 64;
+/// Of one process; of more, the oldest that are silent are closed. A process has one at a time, but
+/// its forks may hold it.
+constexpr std::size_t kMaxOfProcess = 64;
+/// A recorder says what it has to say and closes; its forks may keep the connection.
+constexpr std::chrono::seconds kLongestSilence{10};
+constexpr std::chrono::seconds kBetweenWords{1};
 
 pid_t peer_pid(int fd) {
   ucred who{};
   socklen_t size = sizeof who;
   return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.pid : 0;
+}
+
+bool has_news(int fd) {
+  pollfd entry{fd, POLLIN, 0};
+  return ::poll(&entry, 1, 0) != 0;
 }
 
 enum class Read : std::uint8_t { packet, nothing, end };
@@ -33,15 +47,16 @@ struct Received {
 Received receive(int fd) {
   // One more than is allowed: a longer packet is seen to be too long.
   static_assert(kMaxRecord < UINT32_MAX);
-  std::array<char, kMaxRecord + 1> buffer;  // NOLINT(*-member-init): recv fills what is used of it
+  const auto buffer = std::make_unique_for_overwrite<std::array<char, kMaxRecord + 1>>();
   ssize_t size = 0;
   do {
-    size = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
-  } while (size < 0 && errno == EINTR);
+    size = ::recv(fd, buffer->data(), buffer->size(), MSG_DONTWAIT);
+    // A reset is told once, before the packets that were sent ahead of it.
+  } while (size < 0 && (errno == EINTR || errno == ECONNRESET));
   if (size < 0) return {errno == EAGAIN ? Read::nothing : Read::end, {}};
   const auto count = static_cast<std::size_t>(size);
   if (count == 0 || count > kMaxRecord) return {};
-  return {Read::packet, std::string(buffer.data(), count)};
+  return {Read::packet, std::string(buffer->data(), count)};
 }
 
 }  // namespace
@@ -49,24 +64,48 @@ Received receive(int fd) {
 std::vector<int> RecorderChannel::descriptors() const {
   std::vector<int> out;
   out.reserve(peers_.size() + 1);
-  if (peers_.size() < kMaxPeers) out.push_back(listener_);
+  const bool room =
+      peers_.size() < kMaxPeers ||
+      std::ranges::any_of(peers_, [](const auto& each) { return !each.second.waits; });
+  if (room) out.push_back(listener_);
   for (const auto& [id, peer] : peers_) out.push_back(peer.fd.get());
   return out;
 }
 
 void RecorderChannel::accept_peers() {
-  while (peers_.size() < kMaxPeers) {
+  while (peers_.size() < kMaxPeers || close_oldest_silent(0)) {
     UniqueFd fd(::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       return;
     }
     const pid_t pid = peer_pid(fd.get());
-    peers_.emplace(next_++, Peer{std::move(fd), pid});
+    const auto same =
+        std::ranges::count_if(peers_, [pid](const auto& each) { return each.second.pid == pid; });
+    if (static_cast<std::size_t>(same) >= kMaxOfProcess) close_oldest_silent(pid);
+    peers_.emplace(next_++, Peer{std::move(fd), pid, std::chrono::steady_clock::now(), {}, {}});
   }
 }
 
+bool RecorderChannel::close_oldest_silent(pid_t pid) {
+  const auto silent = std::ranges::find_if(peers_, [pid](const auto& each) {
+    const Peer& peer = each.second;
+    return (pid == 0 || peer.pid == pid) && !peer.waits && !has_news(peer.fd.get());
+  });
+  if (silent == peers_.end()) return false;
+  peers_.erase(silent);
+  return true;
+}
+
+void RecorderChannel::close_long_silent() {
+  const auto limit = std::chrono::steady_clock::now() - kLongestSilence;
+  std::erase_if(peers_, [limit](const auto& each) {
+    return !each.second.waits && each.second.heard < limit && !has_news(each.second.fd.get());
+  });
+}
+
 std::vector<RecorderPacket> RecorderChannel::take() {
+  close_long_silent();
   accept_peers();
   std::vector<RecorderPacket> packets;
   for (auto peer = peers_.begin(); peer != peers_.end();) {
@@ -75,11 +114,40 @@ std::vector<RecorderPacket> RecorderChannel::take() {
       auto received = receive(peer->second.fd.get());
       last = received.what;
       if (last != Read::packet) break;
+      peer->second.heard = std::chrono::steady_clock::now();
       packets.push_back({peer->first, peer->second.pid, std::move(received.bytes)});
     }
     peer = last == Read::end ? peers_.erase(peer) : std::next(peer);
   }
   return packets;
+}
+
+void RecorderChannel::keep_waiting(ConnectionId connection, Time end) {
+  const auto peer = peers_.find(connection);
+  if (peer == peers_.end()) return;
+  peer->second.waits = end;
+  peer->second.next_word = {};
+  tend();
+}
+
+void RecorderChannel::tend() {
+  const auto now = std::chrono::steady_clock::now();
+  for (auto& [id, peer] : peers_) {
+    if (!peer.waits || now > *peer.waits || now < peer.next_word) continue;
+    // A peer that reads nothing is left to itself.
+    (void)::send(peer.fd.get(), &kWait, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    peer.next_word = now + kBetweenWords;
+  }
+}
+
+std::optional<RecorderChannel::Time> RecorderChannel::due() const {
+  const auto now = std::chrono::steady_clock::now();
+  std::optional<Time> first;
+  for (const auto& [id, peer] : peers_) {
+    if (!peer.waits || std::max(now, peer.next_word) > *peer.waits) continue;
+    first = std::min(first.value_or(peer.next_word), peer.next_word);
+  }
+  return first;
 }
 
 void RecorderChannel::answer(ConnectionId connection, char byte) {

@@ -132,6 +132,8 @@ RecorderFiles& RecorderFiles::operator=(RecorderFiles&& other) noexcept {
 
 RecorderFiles::~RecorderFiles() { remove(); }
 
+std::string RecorderFiles::socket() const { return directory_ + kSocketName; }
+
 void RecorderFiles::remove() noexcept {
   if (!folder_ || owner_ != ::getpid()) return;
   if (keeps_library_) {

@@ -178,7 +178,8 @@ Reading read_until(int pipe, StepWatch& watch, const SuperviseOptions& options) 
   using std::chrono::steady_clock;
   Reading reading;
   const SteadyTime end = steady_clock::now() + options.deadline;
-  std::array<char, 65536> buffer;
+  // Not on the stack, which may be small.
+  const auto buffer = std::make_unique_for_overwrite<std::array<char, 65536>>();
   while (true) {
     watch.look(steady_clock::now());
     const bool by_step = options.step_limit.count() > 0;
@@ -187,7 +188,7 @@ Reading read_until(int pipe, StepWatch& watch, const SuperviseOptions& options) 
     if (left == 0) return reading;
     pollfd watched = {pipe, POLLIN, 0};
     if (::poll(&watched, 1, left) <= 0) continue;
-    const ssize_t count = ::read(pipe, buffer.data(), buffer.size());
+    const ssize_t count = ::read(pipe, buffer->data(), buffer->size());
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count <= 0) {
       reading.ended = true;
@@ -195,7 +196,7 @@ Reading read_until(int pipe, StepWatch& watch, const SuperviseOptions& options) 
     }
     // Output is progress too: the step counts from here.
     watch.restart(steady_clock::now());
-    reading.bytes.append(buffer.data(), static_cast<std::size_t>(count));
+    reading.bytes.append(buffer->data(), static_cast<std::size_t>(count));
     reading.too_much = reading.bytes.size() > kMaxOutput;
     if (reading.too_much) return reading;
   }

@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "cudart_doctor/formats/recorder_limits.hpp"
 #include "cudart_doctor/sys/recorder_channel.hpp"
@@ -129,6 +131,82 @@ TEST_CASE("who sends without end does not keep others from being heard") {
   const auto packets = world.channel.take();
   CHECK(packets.back().bytes == "word");
   CHECK(packets.size() < 200);
+}
+
+TEST_CASE("who is kept waiting hears of it at once and is answered in the end") {
+  World world;
+  const UniqueFd peer = connect_to(world.files);
+  REQUIRE(send_to(peer, "sync"));
+  const auto packets = world.channel.take();
+  CHECK_FALSE(world.channel.due());
+  const auto now = std::chrono::steady_clock::now();
+  world.channel.keep_waiting(packets.at(0).connection, now + std::chrono::minutes(1));
+  REQUIRE(world.channel.due());
+  CHECK(*world.channel.due() > now);
+  world.channel.tend();  // Not yet again.
+  world.channel.answer(packets.at(0).connection, kHold);
+  CHECK(read_from(peer) == "w");
+  CHECK(read_from(peer) == "h");
+  CHECK_FALSE(world.channel.due());
+}
+
+TEST_CASE("nobody is told to wait behind the end of the wait") {
+  World world;
+  const UniqueFd peer = connect_to(world.files);
+  REQUIRE(send_to(peer, "sync"));
+  const auto packets = world.channel.take();
+  world.channel.keep_waiting(packets.at(0).connection, std::chrono::steady_clock::now());
+  CHECK_FALSE(world.channel.due());
+}
+
+TEST_CASE("a process with many silent connections does not keep others from being heard") {
+  World world;
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 600; ++i) {
+    silent.push_back(connect_to(world.files));
+    if (i % 50 == 0) world.channel.take();
+  }
+  const UniqueFd peer = connect_to(world.files);
+  REQUIRE(send_to(peer, "word"));
+  const auto packets = world.channel.take();
+  REQUIRE(packets.size() == 1);
+  CHECK(packets[0].bytes == "word");
+  CHECK(is_closed(silent.front()));
+  CHECK_FALSE(is_closed(silent.back()));
+}
+
+TEST_CASE("of many connections those that wait, or that have said something, are kept") {
+  World world;
+  const UniqueFd waiting = connect_to(world.files);
+  REQUIRE(send_to(waiting, "sync"));
+  const auto packets = world.channel.take();
+  world.channel.keep_waiting(packets.at(0).connection,
+                             std::chrono::steady_clock::now() + std::chrono::minutes(1));
+  const UniqueFd loud = connect_to(world.files);
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 100; ++i) silent.push_back(connect_to(world.files));
+  REQUIRE(send_to(loud, "word"));
+  const auto heard = world.channel.take();
+  REQUIRE(heard.size() == 1);
+  CHECK(heard[0].bytes == "word");
+  CHECK(read_from(waiting) == "w");
+  CHECK_FALSE(is_closed(waiting));
+}
+
+TEST_CASE("what was sent is read though its sender left an answer unread") {
+  World world;
+  {
+    const UniqueFd peer = connect_to(world.files);
+    REQUIRE(send_to(peer, "sync"));
+    const auto packets = world.channel.take();
+    world.channel.keep_waiting(packets.at(0).connection,
+                               std::chrono::steady_clock::now() + std::chrono::minutes(1));
+    REQUIRE(send_to(peer, "last words"));
+  }
+  const auto packets = world.channel.take();
+  REQUIRE(packets.size() == 1);
+  CHECK(packets[0].bytes == "last words");
+  CHECK(world.channel.descriptors().size() == 1);
 }
 
 TEST_CASE("the folder goes with its owner, not with a forked child") {

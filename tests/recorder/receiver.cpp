@@ -1,16 +1,19 @@
 // Starts a command under the recorder and writes what it says, one line of JSON a packet:
 //   receiver FILE ANSWER -- COMMAND...
 // ANSWER: proceed, hold, leave (the channel ends at the first packet), leave-at-sync (at the first
-// `sync`), deaf (packets are not even read). Its own exit code is the command's.
+// `sync`), late (the first `sync` is kept waiting for 7 s, then as hold), deaf (packets are not
+// even read). Its own exit code is the command's.
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "cudart_doctor/formats/recorder_environment.hpp"
 #include "cudart_doctor/formats/recorder_wire.hpp"
@@ -60,6 +63,12 @@ class Receiver {
       return false;
     }
     std::vector<pollfd> entries;
+    channel_->tend();
+    if (late_ && std::chrono::steady_clock::now() >= late_->second) {
+      channel_->answer(late_->first, kHold);
+      late_.reset();
+      answer_ = "hold";
+    }
     for (const int fd : channel_->descriptors()) entries.push_back({fd, POLLIN, 0});
     if (::poll(entries.data(), entries.size(), milliseconds) <= 0) return false;
     for (const auto& packet : channel_->take()) {
@@ -87,6 +96,10 @@ class Receiver {
     if (!is_sync(packet)) return;
     if (answer_ == "proceed") channel_->answer(packet.connection, kProceed);
     if (answer_ == "hold") channel_->answer(packet.connection, kHold);
+    if (answer_ != "late") return;
+    const auto now = std::chrono::steady_clock::now();
+    channel_->keep_waiting(packet.connection, now + std::chrono::minutes(1));
+    late_.emplace(packet.connection, now + std::chrono::seconds(7));
   }
 
   void write(const std::string& line) {
@@ -98,6 +111,8 @@ class Receiver {
   std::optional<RecorderChannel> channel_;
   std::FILE* file_;
   std::string answer_;
+  /// Who is kept waiting, and until when.
+  std::optional<std::pair<ConnectionId, RecorderChannel::Time>> late_;
 };
 
 }  // namespace

@@ -64,6 +64,8 @@ class LaunchBook {
   /// Whether it loaded something that is worth a look: of the CUDA family by name, or at least not
   /// preloaded: a hook that is preloaded everywhere says nothing of a process.
   [[nodiscard]] bool is_worth_a_look(ImageId image) const { return images_[image].worth; }
+  /// Whether a program was started in it, as its recorder told; false for a forked copy.
+  [[nodiscard]] bool has_started(ImageId image) const { return images_[image].started; }
   /// It maps something of the CUDA family that nobody told of.
   void found_by_look(ImageId image) { images_[image].worth = true; }
 

@@ -33,6 +33,10 @@ MapsLook look_into_maps(const ProcDirectory& proc, std::int64_t pid, const MapsQ
 /// The same of the text of maps. Pure.
 MapsLook find_in_maps(std::string_view maps, const MapsQuestion& question);
 
+/// False where the process, as its rights, its root and the folders are now, could not open `path`
+/// of the caller's file system; true where that cannot be told.
+bool can_reach(const ProcDirectory& proc, std::int64_t pid, const std::string& path);
+
 /// True where one of `processes` holds a socket that listens on TCP `port` in its own network
 /// namespace.
 bool one_listens(const ProcDirectory& proc, const std::vector<TreeProcess>& processes,

@@ -13,6 +13,10 @@ inline constexpr std::size_t kMaxPythonFrames = 128;
 /// Answers to `sync`. After kHold the recorder waits at each batch of loads, not at the first only.
 inline constexpr char kProceed = 'p';
 inline constexpr char kHold = 'h';
+/// Before the answer, at once and each second: the launcher lives, and is not done yet. A recorder
+/// that hears nothing for kSecondsOfSilence goes on without an answer, and waits no more.
+inline constexpr char kWait = 'w';
+inline constexpr int kSecondsOfSilence = 5;
 /// Where the recorder's image has the path of its socket: the launcher finds this text, once, and
 /// writes the path over it, with a NUL behind it. As long as the longest path of a socket.
 inline constexpr std::size_t kSocketPathSize = 108;

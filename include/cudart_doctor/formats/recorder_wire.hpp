@@ -9,7 +9,9 @@
 //           callerobj calleroff(hex) pyfile pyline pyfunc pymod (repeated, innermost first) pynote
 //   unload  pid tid t ns base(hex) path         it is no longer mapped
 //   lost    pid count                           records that could not be sent before
-//   sync    pid                                 the process waits for one byte: kProceed or kHold
+//   sync    pid                                 the process waits for one byte: kProceed or kHold;
+//   any
+//                                               number of kWait may come before it
 // dev and ino come together or not at all, and so do callerobj and calleroff. pyline, pyfunc and
 // pymod belong to the pyfile before them. `t` is CLOCK_MONOTONIC in nanoseconds; pid and tid are
 // the process's own view.

@@ -3,8 +3,10 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,11 +30,19 @@ class RecorderChannel {
   /// `listener` as RecorderFiles::listener; has to outlive this.
   explicit RecorderChannel(int listener) : listener_(listener) {}
 
+  using Time = std::chrono::steady_clock::time_point;
   /// Descriptors to poll for reading.
   [[nodiscard]] std::vector<int> descriptors() const;
   /// Accepts what waits and reads what is there. Connections that sent more than the protocol
-  /// allows, or that ended, are closed.
+  /// allows, or that ended, are closed; so are those that were silent for long and are not kept
+  /// waiting, the oldest first where there are many: their recorders connect again.
   std::vector<RecorderPacket> take();
+  /// The `sync` of a connection is answered later: until then, and at most to `end`, tend() tells
+  /// it each second that it is not forgotten.
+  void keep_waiting(ConnectionId connection, Time end);
+  void tend();
+  /// When tend() is to be called.
+  [[nodiscard]] std::optional<Time> due() const;
   /// Answers the `sync` of a connection and closes it; one that is gone is no error.
   void answer(ConnectionId connection, char byte);
 
@@ -40,8 +50,14 @@ class RecorderChannel {
   struct Peer {
     UniqueFd fd;
     pid_t pid = 0;
+    Time heard;                 ///< Or when it came.
+    std::optional<Time> waits;  ///< Until when it is told so.
+    Time next_word;
   };
   void accept_peers();
+  /// False where none of them (of `pid`; 0: of any) is silent.
+  bool close_oldest_silent(pid_t pid);
+  void close_long_silent();
   int listener_;
   ConnectionId next_ = 1;
   std::map<ConnectionId, Peer> peers_;

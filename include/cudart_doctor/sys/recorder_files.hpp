@@ -28,6 +28,8 @@ class RecorderFiles {
   [[nodiscard]] const std::string& directory() const { return directory_; }
   /// For LD_AUDIT.
   [[nodiscard]] const std::string& library() const { return library_; }
+  /// Where the library connects to.
+  [[nodiscard]] std::string socket() const;
   /// A listening SOCK_SEQPACKET socket, not blocking, closed on exec.
   [[nodiscard]] int listener() const { return listener_.get(); }
   /// The library stays when this ends; the socket does not. For processes of the command that go

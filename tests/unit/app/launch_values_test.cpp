@@ -119,6 +119,17 @@ TEST_CASE("maps tell of the recorder, the family and the text") {
   CHECK_FALSE(other.text);
 }
 
+TEST_CASE("the recorder is known after its file was removed, another file is not") {
+  const auto has_recorder = [](const std::string& path) {
+    return find_in_maps("7f00-7f01 r-xp 00000000 08:01 3 " + path + "\n", {"/tmp/r.so", {}})
+        .recorder;
+  };
+  CHECK(has_recorder("/tmp/r.so"));
+  CHECK(has_recorder("/tmp/r.so (deleted)"));
+  CHECK_FALSE(has_recorder("/tmp/r.so.1"));
+  CHECK_FALSE(has_recorder("/tmp/r"));
+}
+
 TEST_CASE("a file of data that is named like a runtime is none that was loaded") {
   const MapsLook look =
       find_in_maps("7f02-7f03 r--p 00000000 08:01 3 /data/libcudart.so\n", {{}, {}});
