@@ -132,7 +132,7 @@ RecorderFiles& RecorderFiles::operator=(RecorderFiles&& other) noexcept {
 
 RecorderFiles::~RecorderFiles() { remove(); }
 
-std::string RecorderFiles::socket() const { return directory_ + kSocketName; }
+std::string RecorderFiles::socket() const { return directory_ + "/" + kRecorderSocket; }
 
 void RecorderFiles::remove() noexcept {
   if (!folder_ || owner_ != ::getpid()) return;
