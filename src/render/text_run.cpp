@@ -113,7 +113,11 @@ void write_story(TextWriter& writer, const Report& report) {
     writer.labelled_whole("STORY", printable(story->text), writer.room().story_lines);
     if (!story->effect.empty()) writer.labelled("", printable(story->effect), 2);
   }
-  writer.labelled_whole("RUN", run_sentence(report, *recording), 4);
+  // The head has told all of it where nothing was judged and the command failed.
+  const bool told = recording->judged_pid == 0 && !trouble_sentence(*recording).empty();
+  if (!told || writer.verbose()) {
+    writer.labelled_whole("RUN", run_sentence(report, *recording), 4);
+  }
   write_still(writer, *recording);
   const auto others = other_processes(report, *recording);
   const std::size_t shown = writer.shown(others.size(), writer.room().processes);

@@ -110,7 +110,7 @@ TEST_CASE("a command that failed is not called well where nothing was found") {
     INFO(row.head);
     const std::string text = render_text(report, {});
     CHECK(text.starts_with("NO FINDING  command make"));
-    CHECK(holds(text, std::string("recorded).\n") + row.head + "\nRUN "));
+    CHECK(holds(text, std::string("recorded).\n") + row.head + "\nUNSEEN "));
     CHECK(render_line(report) == row.line);
     CHECK(render_markdown(report).starts_with("## NO FINDING: "));
   }
