@@ -51,9 +51,9 @@ class Tracer {
   /// The command was started traced (StartedCommand::traced): it and its children are followed, all
   /// their threads too. Its own start is no event.
   void adopt(pid_t pid);
-  /// Waits for what has changed, without blocking (waitpid with __WALL, WNOHANG and WUNTRACED), handles
-  /// signal, group and other stops by itself, and returns what the caller has to know of. Also
-  /// reaps children that are not traced. To be called at every SIGCHLD.
+  /// Waits for what has changed, without blocking (waitpid with __WALL, WNOHANG and WUNTRACED),
+  /// handles signal, group and other stops by itself, and returns what the caller has to know of.
+  /// Also reaps children that are not traced. To be called at every SIGCHLD.
   std::vector<TraceEvent> poll();
   /// Lets a held process end.
   void release(pid_t pid);

@@ -310,11 +310,12 @@ TEST_CASE("Ctrl-Z stops launcher and command, and both go on together") {
 
 TEST_CASE("a command that stops itself stops the launcher, and both go on together") {
   const int number = GENERATE(SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU);
-  const std::string script = "kill -" + std::to_string(number) + " $$; echo again; exit 4";
+  const std::string script = "kill -" + std::to_string(number) + " $$; echo again; read -r; exit 4";
   const OnTerminal on({"bash", "-c", script}, GENERATE(Tracing::none, Tracing::followed));
   CHECK(read_line(on.told.get()) == "stopped " + std::to_string(number));
   CHECK(read_line(on.told.get()) == "continued 0");
   CHECK(on.until("again"));
+  on.type('\n');
   CHECK(read_line(on.told.get()) == "ended 4");
 }
 
