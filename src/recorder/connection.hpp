@@ -13,6 +13,8 @@ class Connection {
  public:
   /// Sends one record, over a new connection where none is open. False where it was not sent.
   bool send(std::string_view record);
+  /// Lets the next connection be waited for though one was in vain: for last words.
+  void insist() { given_up_ = false; }
   /// Waits for the answer to a `sync` that was sent.
   Answer wait();
   void close();

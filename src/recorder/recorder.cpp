@@ -208,6 +208,8 @@ void Recorder::depart(const std::uintptr_t* cookie) {
   // It was of a batch that failed: its address may be another object's soon.
   if (Arrival* const arrival = batch_.find(map)) *arrival = {};
   python_.depart(map);
+  // At its end everything is announced, the program too.
+  if (map == program_) is_ending_ = true;
   const std::uintptr_t mark = *cookie >> kMarkShift;
   if (mark == 0) return;
   const bool is_kept = departures_.add({.base = map->l_addr,
@@ -283,6 +285,9 @@ void Recorder::send() {
 
 void Recorder::tell_lost() {
   if (lost_ == 0) return;
+  // Nothing else will tell of them.
+  if (is_ending_) connection_.insist();
+  is_ending_ = false;
   begin("lost");
   record_.add_number("count", lost_);
   if (connection_.send(record_.view())) lost_ = 0;

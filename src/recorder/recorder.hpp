@@ -53,6 +53,7 @@ class Recorder {
   bool started_ = false;     ///< The program's own batch is over.
   bool introduced_ = false;  ///< `start` was sent, or could not be.
   bool asked_ = false;       ///< The launcher was asked once how to go on.
+  bool is_ending_ = false;   ///< The program is announced to be unloaded.
   bool held_ = false;        ///< It wants to be asked at each batch.
   char request_[4096] = {};
   std::size_t request_size_ = 0;

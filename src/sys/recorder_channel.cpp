@@ -1,6 +1,5 @@
 #include "cudart_doctor/sys/recorder_channel.hpp"
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -31,11 +30,6 @@ pid_t peer_pid(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.pid : 0;
 }
 
-bool has_news(int fd) {
-  pollfd entry{fd, POLLIN, 0};
-  return ::poll(&entry, 1, 0) != 0;
-}
-
 enum class Read : std::uint8_t { packet, nothing, end };
 
 /// What recv() gave, and its bytes.
@@ -64,61 +58,68 @@ Received receive(int fd) {
 std::vector<int> RecorderChannel::descriptors() const {
   std::vector<int> out;
   out.reserve(peers_.size() + 1);
-  const bool room =
-      peers_.size() < kMaxPeers ||
-      std::ranges::any_of(peers_, [](const auto& each) { return !each.second.waits; });
-  if (room) out.push_back(listener_);
+  if (peers_.size() < kMaxPeers) out.push_back(listener_);
   for (const auto& [id, peer] : peers_) out.push_back(peer.fd.get());
   return out;
 }
 
 void RecorderChannel::accept_peers() {
-  while (peers_.size() < kMaxPeers || close_oldest_silent(0)) {
+  while (peers_.size() < kMaxPeers) {
     UniqueFd fd(::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       return;
     }
     const pid_t pid = peer_pid(fd.get());
-    const auto same =
-        std::ranges::count_if(peers_, [pid](const auto& each) { return each.second.pid == pid; });
-    if (static_cast<std::size_t>(same) >= kMaxOfProcess) close_oldest_silent(pid);
-    peers_.emplace(next_++, Peer{std::move(fd), pid, std::chrono::steady_clock::now(), {}, {}});
+    Peer peer;
+    peer.fd = std::move(fd);
+    peer.pid = pid;
+    peer.heard = std::chrono::steady_clock::now();
+    peers_.emplace(next_++, std::move(peer));
   }
 }
 
-bool RecorderChannel::close_oldest_silent(pid_t pid) {
-  const auto silent = std::ranges::find_if(peers_, [pid](const auto& each) {
-    const Peer& peer = each.second;
-    return (pid == 0 || peer.pid == pid) && !peer.waits && !has_news(peer.fd.get());
-  });
-  if (silent == peers_.end()) return false;
-  peers_.erase(silent);
+bool RecorderChannel::read_peer(ConnectionId id, Peer& peer, Packets& packets) {
+  for (std::size_t i = 0; i < kMaxPackets; ++i) {
+    auto received = receive(peer.fd.get());
+    if (received.what == Read::end) return false;
+    peer.silent = received.what == Read::nothing;
+    if (peer.silent) break;
+    peer.heard = std::chrono::steady_clock::now();
+    packets.push_back({id, peer.pid, std::move(received.bytes)});
+  }
   return true;
 }
 
-void RecorderChannel::close_long_silent() {
+void RecorderChannel::thin_out(Packets& packets) {
   const auto limit = std::chrono::steady_clock::now() - kLongestSilence;
-  std::erase_if(peers_, [limit](const auto& each) {
-    return !each.second.waits && each.second.heard < limit && !has_news(each.second.fd.get());
-  });
+  std::map<pid_t, std::size_t> count;
+  for (const auto& [id, peer] : peers_) ++count[peer.pid];
+  std::size_t left = peers_.size();
+  for (auto at = peers_.begin(); at != peers_.end();) {
+    Peer& peer = at->second;
+    const bool many = count[peer.pid] > kMaxOfProcess || left >= kMaxPeers;
+    if (!peer.silent || peer.waits || (peer.heard >= limit && !many)) {
+      ++at;
+      continue;
+    }
+    // What is sent in this moment arrives, or fails and is sent again.
+    ::shutdown(peer.fd.get(), SHUT_RDWR);
+    read_peer(at->first, peer, packets);
+    --count[peer.pid];
+    --left;
+    at = peers_.erase(at);
+  }
 }
 
 std::vector<RecorderPacket> RecorderChannel::take() {
-  close_long_silent();
   accept_peers();
-  std::vector<RecorderPacket> packets;
+  Packets packets;
   for (auto peer = peers_.begin(); peer != peers_.end();) {
-    Read last = Read::packet;
-    for (std::size_t i = 0; i < kMaxPackets && last == Read::packet; ++i) {
-      auto received = receive(peer->second.fd.get());
-      last = received.what;
-      if (last != Read::packet) break;
-      peer->second.heard = std::chrono::steady_clock::now();
-      packets.push_back({peer->first, peer->second.pid, std::move(received.bytes)});
-    }
-    peer = last == Read::end ? peers_.erase(peer) : std::next(peer);
+    const bool lives = read_peer(peer->first, peer->second, packets);
+    peer = lives ? std::next(peer) : peers_.erase(peer);
   }
+  thin_out(packets);
   return packets;
 }
 

@@ -139,6 +139,49 @@ def alive(pid):
         return False
 
 
+class Scarce(RunCase):
+    def test_a_small_stack_is_enough(self):
+        place, env = self.own_place()
+        ended = doctor("-c", 'ulimit -s 64; exec "$@"', "sh", DOCTOR, "run", "--", "/bin/true",
+                       program=["sh"], env=env)
+        self.assertEqual(ended.code, 0, ended.message)
+        self.assertEqual(list(place.iterdir()), [])
+
+    def test_a_killed_worker_leaves_nothing(self):
+        for _ in range(20):
+            place, env = self.own_place()
+            process = subprocess.Popen([DOCTOR, "run", "--", "/bin/true"], env=env,
+                                       stderr=subprocess.PIPE)
+            killed = kill_a_worker_with_a_child(process)
+            process.communicate(timeout=50)
+            self.assertEqual(list(place.iterdir()), [])
+            if killed:
+                return
+        self.fail("no worker was met")
+
+
+def children(pid):
+    try:
+        return [int(each) for each in
+                pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def kill_a_worker_with_a_child(process):
+    own = [DOCTOR, "run"]
+    while process.poll() is None:
+        for child in children(process.pid):
+            try:
+                words = pathlib.Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[:2] == [os.fsencode(each) for each in own] and children(child):
+                os.kill(child, signal.SIGKILL)
+                return True
+    return False
+
+
 class Output(RunCase):
     def test_a_full_disk_is_no_matter_of_the_command(self):
         for options, expected in (([], 7), (["--judge-exit"], 1)):

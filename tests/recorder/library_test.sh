@@ -30,4 +30,8 @@ done
 ! readelf -SW "$library" | grep -q '\.debug_\|\.symtab' || fail "it is not stripped"
 size=$(stat -c %s "$library")
 ((size < 65536)) || fail "it has $size bytes"
+# Who filters system calls has to know them.
+while read -r call; do
+    grep -q "\`$call\`" "$2/docs/run.md" || fail "docs/run.md does not name the call $call"
+done < <(grep -oh '__NR_[a-z_0-9]*' "$2"/src/recorder/*.cpp "$2"/src/recorder/*.hpp | sed 's/__NR_//' | sort -u)
 printf '%s bytes\n' "$size"

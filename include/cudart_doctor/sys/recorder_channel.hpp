@@ -53,11 +53,14 @@ class RecorderChannel {
     Time heard;                 ///< Or when it came.
     std::optional<Time> waits;  ///< Until when it is told so.
     Time next_word;
+    bool silent = false;  ///< The last read found nothing.
   };
+  using Packets = std::vector<RecorderPacket>;
   void accept_peers();
-  /// False where none of them (of `pid`; 0: of any) is silent.
-  bool close_oldest_silent(pid_t pid);
-  void close_long_silent();
+  /// False where the peer is gone, or does not keep to the protocol.
+  static bool read_peer(ConnectionId id, Peer& peer, Packets& packets);
+  /// Closes who is silent: for long, or where there are many.
+  void thin_out(Packets& packets);
   int listener_;
   ConnectionId next_ = 1;
   std::map<ConnectionId, Peer> peers_;
