@@ -222,6 +222,12 @@ bool nobody_judged(const Snapshot& snapshot) {
   return recording != nullptr && recording->judged_pid == 0;
 }
 
+bool is_nobody_watched(const Recording& recording) {
+  return std::ranges::none_of(recording.processes, [](const RecordedProcess& process) {
+    return process.recorded || process.traced;
+  });
+}
+
 std::vector<std::size_t> processes_left_out(const Recording& recording) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < recording.processes.size(); ++i) {

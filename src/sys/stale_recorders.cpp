@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "run-";
+constexpr std::string_view kPrefix = "doctor-run-";
 constexpr std::size_t kNameSize = kPrefix.size() + 10;
 /// No more of a crowded folder is looked at: this runs while a command starts.
 constexpr int kMostEntries = 10'000;

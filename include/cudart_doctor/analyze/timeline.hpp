@@ -13,6 +13,10 @@ namespace cudart_doctor {
 /// A command was recorded and none of its processes was judged: the snapshot is of nobody.
 bool nobody_judged(const Snapshot& snapshot);
 
+/// No process of the command was recorded or traced from its start: whatever it loaded may have
+/// gone unseen.
+bool is_nobody_watched(const Recording& recording);
+
 /// Processes that hold libraries of CUDA and were neither judged nor forked from one that was;
 /// indices into Recording::processes.
 std::vector<std::size_t> processes_left_out(const Recording& recording);
