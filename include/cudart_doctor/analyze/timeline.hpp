@@ -23,6 +23,8 @@ std::vector<std::size_t> processes_left_out(const Recording& recording);
 
 /// The snapshot as it would be without the recorder: its library is nobody's choice, stands in no
 /// list of what the loader has, and LD_AUDIT holds the user's own only. Unchanged without one.
+/// A process that a `run` at work started, looked at without its recording, is known by the folder
+/// and the soname of the recorder.
 Snapshot without_recorder(Snapshot snapshot);
 
 /// Wants findings and selections; empty where nothing was recorded.

@@ -410,6 +410,19 @@ TEST_CASE("the recorder is no hook, in no list of the loader, and the user's own
   }
 }
 
+TEST_CASE("the recorder of a run at work is no hook for another inspection") {
+  for (const auto& [audit, finding] :
+       {std::pair{"/tmp/doctor-run-4kq9x1zzab/recorder.so", false},
+        std::pair{"/own/audit.so:/tmp/doctor-run-4kq9x1zzab/recorder.so", true},
+        std::pair{"/tmp/other/recorder.so", true}}) {
+    World world;
+    world.library(kReal12, runtime12()).env("LD_AUDIT", audit);
+    const Report report = make_report(world.snapshot(), {});
+    CHECK(std::ranges::any_of(report.findings,
+                              [](const Finding& each) { return each.id == "IP08"; }) == finding);
+  }
+}
+
 TEST_CASE("an order of addresses that was recorded is told with the recorder's part in it") {
   Recording recording = recording_with({load(kReal12, 1)});
   recording.recorder = "/tmp/run-4kq9x1zz/recorder.so";
