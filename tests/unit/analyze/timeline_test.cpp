@@ -353,12 +353,25 @@ TEST_CASE("of processes that run the same, the few that differ are odd; of two n
 }
 
 TEST_CASE("a command without a CUDA library is no finding and not undecided") {
-  Snapshot snapshot;
-  snapshot.recording = RecordingFact::known({});
-  const Report report = make_report(snapshot, {});
-  CHECK(report.findings.empty());
-  CHECK(report.verdict.end == RunEnd::ok);
-  CHECK_FALSE(report.timeline.story);
+  struct Row {
+    bool recorded;
+    bool traced;
+    RunEnd end;
+  };
+  for (const Row& row : {Row{true, false, RunEnd::ok}, Row{false, true, RunEnd::ok},
+                         Row{false, false, RunEnd::undecided}}) {
+    Recording recording;
+    RecordedProcess only;
+    only.recorded = row.recorded;
+    only.traced = row.traced;
+    recording.processes = {only};
+    Snapshot snapshot;
+    snapshot.recording = RecordingFact::known(recording);
+    const Report report = make_report(snapshot, {});
+    CHECK(report.findings.empty());
+    CHECK(report.verdict.end == row.end);
+    CHECK_FALSE(report.timeline.story);
+  }
 }
 
 TEST_CASE("a process that holds CUDA libraries and was not judged leaves the verdict open") {
