@@ -146,6 +146,8 @@ void Launcher::take_exec(pid_t pid) {
   if (tells && tracer_.is_traced(pid)) return tracer_.let_go(pid);
   if (!image || tells) return;
   RecordedProcess& process = book_.process(*image);
+  // What it said as the program before may have been heard when it was this one already.
+  process.recorded = false;
   process.traced = tracer_.is_traced(pid);
   process.unrecorded = why_unrecorded(can);
 }
