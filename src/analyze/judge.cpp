@@ -89,10 +89,28 @@ std::string left_out_reason(const Snapshot& snapshot) {
   return out;
 }
 
+/// Why more may have been loaded than the recording shows, or nothing.
+std::string recording_reason(const Snapshot& snapshot) {
+  std::string left_out = left_out_reason(snapshot);
+  const Recording* recording = snapshot.recording.get();
+  if (recording == nullptr || !left_out.empty()) return left_out;
+  if (nobody_judged(snapshot) && is_nobody_watched(*recording)) {
+    const auto& processes = recording->processes;
+    return "no process of this command was recorded or traced" +
+           (processes.empty() || processes.front().unrecorded.empty()
+                ? ""
+                : ": " + processes.front().unrecorded);
+  }
+  const bool never_ready = !recording->ready_when.empty() && !recording->ready;
+  if (never_ready && !recording->gated)
+    return "never ready (" + escape_foreign(recording->ready_when) + ")";
+  return {};
+}
+
 /// Why a clean result cannot be given, or nothing. A library that was not read may be the one.
 std::string undecided_reason(const Report& report) {
   const Snapshot& snapshot = report.snapshot;
-  if (nobody_judged(snapshot)) return left_out_reason(snapshot);
+  if (nobody_judged(snapshot)) return recording_reason(snapshot);
   if (snapshot.maps.rows.empty()) return "no mapping could be read";
   const std::size_t unread =
       std::max(snapshot.capture.unread.size(), count_unread_libraries(snapshot));
@@ -122,7 +140,7 @@ std::string undecided_reason(const Report& report) {
     const std::string& reason = snapshot.probe.reason;
     return "the probe was required and did not run: " + (reason.empty() ? probed.sentence : reason);
   }
-  return left_out_reason(snapshot);
+  return recording_reason(snapshot);
 }
 
 RunEnd end_of(const Verdict& verdict) {

@@ -222,6 +222,12 @@ bool nobody_judged(const Snapshot& snapshot) {
   return recording != nullptr && recording->judged_pid == 0;
 }
 
+bool is_nobody_watched(const Recording& recording) {
+  return std::ranges::none_of(recording.processes, [](const RecordedProcess& process) {
+    return process.recorded || process.traced;
+  });
+}
+
 std::vector<std::size_t> processes_left_out(const Recording& recording) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < recording.processes.size(); ++i) {
@@ -231,10 +237,37 @@ std::vector<std::size_t> processes_left_out(const Recording& recording) {
   return out;
 }
 
+namespace {
+
+/// The path of the recorder of a `run` that is still at work, as LD_AUDIT of one of its processes
+/// has it; "" for none. Another file of such a name is told by its soname.
+std::string recorder_at_work(const Snapshot& snapshot) {
+  constexpr std::string_view kFolder = "doctor-run-";
+  constexpr std::string_view kSoname = "doctor-run-recorder.so";
+  const Environment* environment = snapshot.environment.get();
+  const std::string* list = environment != nullptr ? environment->find("LD_AUDIT") : nullptr;
+  if (list == nullptr) return {};
+  for (const std::string_view part : split(*list, ':')) {
+    const bool shaped =
+        base_name(part) == "recorder.so" && base_name(dir_name(part)).starts_with(kFolder);
+    if (!shaped) continue;
+    const std::string path(part);
+    const bool other = std::ranges::any_of(snapshot.objects, [&](const LoadedObject& object) {
+      return has_path(object, path) && object.elf.get() != nullptr &&
+             object.elf.get()->soname != kSoname;
+    });
+    if (!other) return path;
+  }
+  return {};
+}
+
+}  // namespace
+
 Snapshot without_recorder(Snapshot snapshot) {
   const Recording* recording = snapshot.recording.get();
-  if (recording == nullptr || recording->recorder.empty()) return snapshot;
-  const std::string library = recording->recorder;
+  const std::string library =
+      recording != nullptr ? recording->recorder : recorder_at_work(snapshot);
+  if (library.empty()) return snapshot;
   if (Environment* environment = snapshot.environment.get()) {
     for (auto& [name, value] : environment->variables) {
       if (name != "LD_AUDIT") continue;

@@ -2,9 +2,12 @@
 // is started, and nothing is looked at before that.
 #include "cudart_doctor/app/launch.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -14,22 +17,30 @@
 #include "cudart_doctor/app/outcome.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/sys/clock.hpp"
+#include "cudart_doctor/sys/output_file.hpp"
 #include "cudart_doctor/sys/stale_recorders.hpp"
 #include "launcher.hpp"
 
 namespace cudart_doctor {
 namespace {
 
-/// The folder of --record has to be new or empty; to say so after the command has run is too late.
-Result<void> check_record(const std::string& folder) {
+/// The folder of --record has to be new or empty; to say so after the command has run is too late,
+/// and so it is made.
+Result<void> make_record(const std::string& folder) {
   if (folder.empty()) return {};
+  const auto refuse = [&](const std::string& reason) {
+    return fail(ErrorKind::usage, "--record: " + escape_foreign(folder) + reason);
+  };
   std::error_code error;
   const bool taken =
       std::filesystem::exists(folder, error) &&
       (!std::filesystem::is_directory(folder, error) || !std::filesystem::is_empty(folder, error));
-  if (!taken) return {};
-  return fail(ErrorKind::usage,
-              "--record: " + escape_foreign(folder) + " is there already and not an empty folder");
+  if (taken) return refuse(" is there already and not an empty folder");
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    return refuse(" cannot be made: " + std::string(std::strerror(errno)));
+  }
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
+  return refuse(" cannot be written to: " + std::string(std::strerror(errno)));
 }
 
 Result<std::optional<OutputWatch>> watch_output(const ReadyCondition& ready) {
@@ -62,6 +73,22 @@ Recording recording_head(const LaunchRequest& request) {
   return head;
 }
 
+/// Whether the command is `env`, asked to take variables away: what it executes may be without the
+/// recorder. A traced set-ID program would lose its rights.
+bool may_shed_recorder(const std::vector<std::string>& command) {
+  if (base_name(command.front()) != "env") return false;
+  bool has_option = false;
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    const bool is_option = word.starts_with('-');
+    has_option = has_option || is_option;
+    if (is_option || word.find('=') != std::string::npos) continue;
+    const auto program = find_command(word);
+    return has_option && (!program || recordable(*program) != Recordable::no_set_id);
+  }
+  return false;
+}
+
 /// The command could not be started; a document says so where one was asked for.
 int not_started(const Options& options, const World& world, const StartFailure& failure) {
   Error error = failure.error;
@@ -79,7 +106,11 @@ int launch(const Options& options, const World& world) {
   };
   const auto how = read_judging(options);
   if (!how) return refuse(how.error());
-  if (const auto sound = check_record(request.record); !sound) return refuse(sound.error());
+  if (const auto writable = check_output(options.output); !writable) {
+    world.complain("-o: " + writable.error().message);
+    return exit_code_of(RunEnd::usage, options.exit_style);
+  }
+  if (const auto made = make_record(request.record); !made) return refuse(made.error());
   auto tools = make_tools(options, world);
   if (!tools) return refuse(tools.error());
 
@@ -98,7 +129,8 @@ int launch(const Options& options, const World& world) {
   CommandOptions command;
   command.command = request.command;
   command.state = world.start_state;
-  command.traced = request.ptrace && !recorded && can != Recordable::no_set_id;
+  const bool needs_tracing = !recorded || may_shed_recorder(request.command);
+  command.traced = request.ptrace && needs_tracing && can != Recordable::no_set_id;
   if (tools->recorder) command.audit_library = tools->recorder->library();
   if (tools->output) {
     command.out = tools->output->command_out();
@@ -107,7 +139,10 @@ int launch(const Options& options, const World& world) {
   Launcher launcher(options, world, *how, *tools);
   const std::int64_t start = monotonic_now();
   auto started = start_command(command);
-  if (!started) return not_started(options, world, started.error());
+  if (!started) {
+    if (!request.record.empty()) ::rmdir(request.record.c_str());
+    return not_started(options, world, started.error());
+  }
   if (tools->output) tools->output->close_command_ends();
   if (tools->recorder) {
     remove_stale_recorders(std::string(dir_name(tools->recorder->directory())));

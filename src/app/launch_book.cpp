@@ -91,6 +91,7 @@ std::optional<ImageId> LaunchBook::replaced(const SeenProcess& seen, std::int64_
   Image& it = images_[*image];
   it.started = false;
   it.process.recorded = false;
+  it.process.traced = false;
   it.process.copy_of = 0;
   it.process.executable = seen.executable;
   it.process.command_line = seen.command_line;

@@ -18,8 +18,9 @@ int launch_exit_code(const LaunchEnd& end, const LaunchRequest& launch) {
   if (end.gated) return exit_code_of(RunEnd::findings, ExitStyle::standard);
   if (end.stopped) return verdict;
   const int own = code_of(end.wait_status);
-  if (!launch.judge_exit) return own;
-  if (end.verdict == RunEnd::findings) return verdict;
+  const bool was_to_be_stopped = end.never_ready && launch.then == AfterReady::stop;
+  if (!launch.judge_exit && !was_to_be_stopped) return own;
+  if (launch.judge_exit && end.verdict == RunEnd::findings) return verdict;
   return own != 0 ? own : verdict;
 }
 

@@ -83,7 +83,10 @@ void Launcher::meet_command(Recordable recordable) {
   if (!image) return;
   RecordedProcess& process = book_.process(*image);
   process.recorded = tools_.recorder.has_value() && recordable == Recordable::yes;
-  if (tools_.recorder && !process.recorded) process.unrecorded = why_unrecorded(recordable);
+  process.traced = command_.traced;
+  if (process.recorded) return;
+  process.unrecorded =
+      tools_.recorder ? why_unrecorded(recordable) : "the recorder could not be laid";
 }
 
 void Launcher::wait() {
@@ -131,17 +134,17 @@ void Launcher::step() {
   switch (phase_) {
     case Phase::watching:
       if (!command_ended_ && now >= next_look_) look_around(Depth::usual);
+      // What it said or mapped right before its end counts.
       if (command_ended_) {
         look_around(Depth::all);
-        judge_living(JudgeMoment::load);
-        phase_ = Phase::concluding;
-      } else if (ready_.met(now)) {
-        book_.head().ready = true;
-        look_around(Depth::all);
-        judge_living(JudgeMoment::ready);
-        tools_.output ? tools_.output->stop_looking() : void();
-        phase_ = Phase::concluding;
+        if (tools_.output && tools_.output->hear_out()) ready_.seen();
       }
+      if (ready_.met(now)) book_.head().ready = true;
+      if (!command_ended_ && !book_.head().ready) return;
+      if (!command_ended_) look_around(Depth::all);
+      judge_living(command_ended_ ? JudgeMoment::load : JudgeMoment::ready);
+      if (tools_.output) tools_.output->stop_looking();
+      phase_ = Phase::concluding;
       return;
     case Phase::concluding:
       if (desk_.idle()) begin_report();

@@ -88,6 +88,7 @@ class Launcher {
   void take_event(const TraceEvent& event);
   void take_exit(const TraceEvent& event);
   void take_exec(pid_t pid);
+  [[nodiscard]] bool is_named_to(pid_t pid) const;
   /// One look at a process, in a child of the launcher's; write_judgement's bytes.
   [[nodiscard]] std::string look(pid_t pid, int memory) const;
   void settle(JudgeAnswer answer);

@@ -106,7 +106,8 @@ void Launcher::take_event(const TraceEvent& event) {
     case TraceEventKind::exiting: return take_exit(event);
     case TraceEventKind::executed: return take_exec(event.pid);
     case TraceEventKind::forked: {
-      book_.meet(look_at(tools_.proc, event.child), monotonic_now());
+      const auto child = book_.meet(look_at(tools_.proc, event.child), monotonic_now());
+      if (child) book_.process(*child).traced = true;
       return;
     }
     case TraceEventKind::stopped: {
@@ -153,10 +154,24 @@ void Launcher::take_exit(const TraceEvent& event) {
 }
 
 void Launcher::take_exec(pid_t pid) {
-  book_.executes(look_at(tools_.proc, pid), monotonic_now());
+  const auto image = book_.executes(look_at(tools_.proc, pid), monotonic_now());
   // The new program tells of itself where the recorder can be in it.
-  const bool tells = tools_.recorder && recordable(link_to_program(pid)) == Recordable::yes;
-  if (tells && tracer_.is_traced(pid)) tracer_.let_go(pid);
+  const Recordable can = recordable(link_to_program(pid));
+  const bool tells = tools_.recorder && can == Recordable::yes && is_named_to(pid);
+  if (tells && tracer_.is_traced(pid)) return tracer_.let_go(pid);
+  if (!image || tells) return;
+  RecordedProcess& process = book_.process(*image);
+  // What it said as the program before may have been heard when it was this one already.
+  process.recorded = false;
+  process.traced = tracer_.is_traced(pid);
+  process.unrecorded = why_unrecorded(can);
+}
+
+/// A program that starts others may give them another environment (env -i).
+bool Launcher::is_named_to(pid_t pid) const {
+  const auto bytes = tools_.proc.read_file(std::to_string(pid) + "/environ");
+  // Nobody but the launcher asks: where it may not, the loader is trusted to.
+  return !bytes || bytes->find(tools_.recorder->library()) != std::string::npos;
 }
 
 }  // namespace cudart_doctor

@@ -176,6 +176,8 @@ void Launcher::tend_report() {
   }
   judgements_.clear();
   end_.verdict = reported;
+  const Recording& head = book_.head();
+  end_.never_ready = command_ended_ && !head.ready_when.empty() && !head.ready;
   if (command_ended_ || end_.gated) {
     phase_ = Phase::over;
   } else if (request_.then == AfterReady::stop) {

@@ -37,6 +37,7 @@ Exit code                                                   `run` ends with
   --judge-exit: something found at or above --fail-on       1
   --judge-exit: could not decide, or the report could not
     be written, and the command ended with 0                3, 2
+  --then stop or --judge-exit, never ready, ended with 0     3
   --then stop ended it: nothing / something found           0 / 1
   ... could not decide / report not written                 3 / 2
   the command line is wrong (nothing was started)           2

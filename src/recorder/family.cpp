@@ -9,9 +9,12 @@ namespace {
 /// Words of file names, in lower case. "libcu" alone would be libcurl and libcups too, "libnv"
 /// libnvme.
 constexpr std::string_view kNameParts[] = {
-    "cuda",     "cudnn",    "nccl",    "nvidia-", "nvrtc",   "nvjitlink", "nvtoolsext",
-    "nvjpeg",   "nvshmem",  "nvinfer", "nvperf",  "cublas",  "cufft",     "curand",
-    "cusolver", "cusparse", "cupti",   "cufile",  "cutensor"};
+    "cuda",    "cudnn",   "nccl",     "nvidia-",   "nvrtc", "nvjitlink",  "nvtoolsext", "nvjpeg",
+    "nvshmem", "nvinfer", "nvperf",   "cublas",    "cufft", "curand",     "cusolver",   "cusparse",
+    "cupti",   "cufile",  "cutensor", "cyruntime", "npp",   "tensorflow", "xla"};
+
+/// Folders whose libraries have the runtime linked in, whatever they are called.
+constexpr std::string_view kFolders[] = {"/cuda/bindings/", "/cupy_backends/cuda/"};
 
 /// One of the runtime, the driver, NVRTC, NVML and NCCL each, that every version of theirs has; of
 /// the runtime more, because look-alikes define only what their makers needed.
@@ -55,7 +58,12 @@ bool holds(std::string_view name, std::string_view part) {
 
 bool is_family_name(std::string_view path) {
   const auto name = file_name(path);
-  return std::ranges::any_of(kNameParts, [&](std::string_view part) { return holds(name, part); });
+  const auto is_below = [&](std::string_view folder) {
+    return !std::ranges::search(path, folder).empty();
+  };
+  return std::ranges::any_of(kNameParts,
+                             [&](std::string_view part) { return holds(name, part); }) ||
+         std::ranges::any_of(kFolders, is_below);
 }
 
 template <typename Names>

@@ -31,6 +31,7 @@ Json process_part(const RecordedProcess& process, bool odd) {
   out["command_line"] = json_bytes_list(redact_arguments(process.command_line));
   out["recorded"] = process.recorded;
   out["unrecorded"] = json_sentence_or_null(process.unrecorded);
+  out["traced"] = process.traced;
   put_end(out, process.end, process.status);
   out["judged"] = name_of(process.judged);
   out["not_judged"] = json_sentence_or_null(process.not_judged);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -141,6 +142,15 @@ std::string trouble_sentence(const Recording& recording) {
 
 std::string nobody_sentence(const Recording& recording) {
   const std::string processes = processes_text(recording);
+  const bool all_watched =
+      !recording.processes.empty() &&
+      std::ranges::all_of(recording.processes, [](const RecordedProcess& process) {
+        return process.recorded || process.traced;
+      });
+  if (recording.events.empty() && !all_watched) {
+    return "No CUDA library was seen in this command (" + processes +
+           "): what was not recorded may have loaded one.";
+  }
   if (recording.events.empty()) {
     return "No CUDA library was loaded by this command (" + processes + ").";
   }
@@ -294,13 +304,17 @@ std::vector<std::string> run_limits(const Recording& recording) {
     out.push_back("pid " + std::to_string(process.pid) + " " + title_of(process.command_line) +
                   ": not judged: " + printable(process.not_judged));
   }
-  std::map<std::string, std::size_t> unrecorded;
+  std::map<std::pair<bool, std::string>, std::size_t> unrecorded;
   for (const RecordedProcess& process : recording.processes) {
-    if (!process.recorded && !process.unrecorded.empty()) ++unrecorded[process.unrecorded];
+    if (process.recorded || process.unrecorded.empty()) continue;
+    ++unrecorded[{process.traced, process.unrecorded}];
   }
-  for (const auto& [reason, count] : unrecorded) {
-    out.push_back(count_of(count, "process", "processes") +
-                  " not recorded, only looked at now and then: " + printable(reason));
+  for (const auto& [kind, count] : unrecorded) {
+    const auto& [traced, reason] = kind;
+    out.push_back(
+        count_of(count, "process", "processes") +
+        (traced ? " traced, not recorded: " : " not recorded, only looked at now and then: ") +
+        printable(reason));
   }
   std::uint64_t lost = 0;
   for (const RecordedProcess& process : recording.processes) lost += process.lost;

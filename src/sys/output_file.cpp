@@ -134,4 +134,20 @@ Result<void> write_output(const std::string& path, std::string_view bytes) {
   return replace_file(path, nullptr, bytes);
 }
 
+Result<void> check_output(const std::string& path) {
+  if (path == "-") return {};
+  struct stat status{};
+  const bool is_there = ::stat(path.c_str(), &status) == 0;
+  if (is_there && S_ISDIR(status.st_mode)) return cannot_write(path, EISDIR);
+  const auto refused = [](const std::string& where, int mode) {
+    return ::faccessat(AT_FDCWD, where.c_str(), mode, AT_EACCESS) == 0 ? 0 : errno;
+  };
+  // Written in place, or replaced where the folder allows it.
+  if (is_there && refused(path, W_OK) == 0) return {};
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int error = refused(folder, W_OK | X_OK);
+  return error == 0 ? Result<void>() : cannot_write(path, error);
+}
+
 }  // namespace cudart_doctor

@@ -152,6 +152,17 @@ bool OutputWatch::pump() {
   return state_->matched;
 }
 
+bool OutputWatch::hear_out() {
+  pump();
+  State& state = *state_;
+  for (Way& way : state.ways) {
+    state.look(way, way.stream.take_rest());
+    state.matched = (state.looking && way.lines.finish(state.matches)) || state.matched;
+  }
+  state.wait_anew();
+  return state.matched;
+}
+
 void OutputWatch::stop_looking() { state_->looking = false; }
 
 bool OutputWatch::copy_window_size() {

@@ -52,7 +52,7 @@ Result<std::string> random_name() {
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     return failed("no random numbers", errno);
   }
-  std::string name = "run-";
+  std::string name = "doctor-run-";
   for (const unsigned char byte : bytes) name += kLetters.at(byte % kLetters.size());
   return name;
 }

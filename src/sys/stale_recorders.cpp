@@ -20,7 +20,7 @@
 namespace cudart_doctor {
 namespace {
 
-constexpr std::string_view kPrefix = "run-";
+constexpr std::string_view kPrefix = "doctor-run-";
 constexpr std::size_t kNameSize = kPrefix.size() + 10;
 /// No more of a crowded folder is looked at: this runs while a command starts.
 constexpr std::size_t kMostEntries = 10'000;

@@ -1,6 +1,7 @@
 """`run`: the exit code is the command's, unless the gate or --judge-exit say otherwise."""
 import os
 import signal
+import subprocess
 
 import support
 from support import doctor, findings
@@ -52,6 +53,34 @@ class Codes(RunCase):
             ended = run(command=[path])
             self.assertEqual(ended.code, 126, ended.message)
             self.assertIn(path.name, ended.message)
+
+    def test_what_cannot_be_written_is_told_before_the_start(self):
+        for option, path in (("-o", "/nonexistent/report"), ("-o", self.folder),
+                             ("--record", "/nonexistent/folder/record"),
+                             ("--record", "/proc/record")):
+            ended = run(option, path, command=["echo", "started"])
+            self.assertEqual((ended.code, ended.out), (2, b""), path)
+            self.assertIn(option + ": ", ended.message)
+
+    def test_no_folder_is_left_of_a_command_that_did_not_start(self):
+        self.assertEqual(run("--record", self.folder / "kept", command=["/nonexistent"]).code, 127)
+        self.assertFalse((self.folder / "kept").exists())
+
+    def test_a_program_without_its_environment_is_seen_to_its_end(self):
+        for libraries, code in ((self.bad(), 1), (self.good(), 0)):
+            command = ["env", "-i", *python(LOADS, 0, *libraries)]
+            ended = run("--judge-exit", command=command)
+            self.assertEqual(ended.code, code, ended.message)
+
+    def test_what_nobody_watched_is_undecided(self):
+        support.need_program(self, "gcc")
+        static = self.folder / "static"
+        subprocess.run(["gcc", "-static", "-x", "c", "-", "-o", static],
+                       input=b"int main(void) { return 0; }", check=True)
+        self.assertEqual(run("--judge-exit", command=[static]).code, 0)
+        ended = run("--judge-exit", "--no-ptrace", command=[static])
+        self.assertEqual(ended.code, 3, ended.message)
+        self.assertIn("no process of this command was recorded or traced", ended.message)
 
     def test_a_failed_start_is_a_document_where_one_was_asked_for(self):
         ended, document = self.document(command=["/nonexistent/program"])

@@ -98,6 +98,21 @@ class Ready(RunCase):
         self.assertFalse(document["run"]["ready"])
         self.assertIn("RT05", [each["id"] for each in document["findings"]])
 
+    def test_what_is_written_right_before_the_end_is_heard(self):
+        for code in ("echo waiting", "printf waiting"):
+            for _ in range(10):
+                ended, document = self.document("--ready-when", "output:waiting",
+                                                command=["sh", "-c", code])
+                self.assertTrue(document["run"]["ready"], ended.message)
+
+    def test_what_was_asked_for_and_not_seen_is_undecided(self):
+        for options, code in ((["--then", "stop"], 3), (["--judge-exit"], 3), ([], 0)):
+            ended, document = self.document("--ready-when", "port:1", *options, command=["true"])
+            self.assertEqual(ended.code, code, options)
+            self.assertEqual(document["verdict"]["undecided"], "never ready (port:1)")
+        ended = run("--ready-when", "port:1", "--then", "stop", command=["sh", "-c", "exit 7"])
+        self.assertEqual(ended.code, 7)
+
 
 class Then(RunCase):
     def test_stop_ends_the_command_and_tells_the_verdict(self):

@@ -144,6 +144,7 @@ RecordedProcess full_process() {
   process.command_line = {"python", "a\xff"};
   process.recorded = true;
   process.unrecorded = "a static program";
+  process.traced = true;
   process.end = ProcessEnd::replaced_by_exec;
   process.status = -1;
   process.judged = JudgeMoment::load;

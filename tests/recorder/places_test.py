@@ -33,7 +33,7 @@ class Places(RecorderCase):
 
     def test_the_users_folder_for_temporary_files_is_the_first(self):
         library, _ = self.library(TMPDIR=str(self.folder))
-        self.assertTrue(library.startswith(str(self.folder) + "/run-"), library)
+        self.assertTrue(library.startswith(str(self.folder) + "/doctor-run-"), library)
         self.assertNotIn("cuda", library.lower())
 
     def test_others_may_use_it_and_not_change_it(self):
@@ -53,9 +53,9 @@ class Places(RecorderCase):
                 folder = self.folder / name
                 folder.mkdir()
                 library, _ = self.library(TMPDIR=str(folder))
-                self.assertTrue(library.startswith("/tmp/run-"), library)
+                self.assertTrue(library.startswith("/tmp/doctor-run-"), library)
         library, _ = self.library(TMPDIR="relative")
-        self.assertTrue(library.startswith("/tmp/run-"), library)
+        self.assertTrue(library.startswith("/tmp/doctor-run-"), library)
 
     def mounted(self, *mounts):
         """The receiver's answer where each (folder, options) is a small file system of its own."""
@@ -70,16 +70,16 @@ class Places(RecorderCase):
     def test_a_place_from_which_nothing_may_be_loaded(self):
         done = self.mounted(("/tmp", "noexec"))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn('{"library": "/dev/shm/run-', done.stdout)
+        self.assertIn('{"library": "/dev/shm/doctor-run-', done.stdout)
 
     def test_a_place_that_is_full(self):
         done = self.mounted(("/tmp", "size=4k"))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn('{"library": "/dev/shm/run-', done.stdout)
+        self.assertIn('{"library": "/dev/shm/doctor-run-', done.stdout)
 
     def test_a_place_that_is_read_only(self):
         done = self.mounted(("/tmp", "ro"))
-        self.assertIn('{"library": "/dev/shm/run-', done.stdout)
+        self.assertIn('{"library": "/dev/shm/doctor-run-', done.stdout)
 
     def test_no_place_at_all(self):
         done = self.mounted(("/tmp", "noexec"), ("/dev/shm", "size=4k"), ("/var/tmp", "ro"))

@@ -13,12 +13,18 @@ namespace cudart_doctor {
 /// A command was recorded and none of its processes was judged: the snapshot is of nobody.
 bool nobody_judged(const Snapshot& snapshot);
 
+/// No process of the command was recorded or traced from its start: whatever it loaded may have
+/// gone unseen.
+bool is_nobody_watched(const Recording& recording);
+
 /// Processes that hold libraries of CUDA and were neither judged nor forked from one that was;
 /// indices into Recording::processes.
 std::vector<std::size_t> processes_left_out(const Recording& recording);
 
 /// The snapshot as it would be without the recorder: its library is nobody's choice, stands in no
 /// list of what the loader has, and LD_AUDIT holds the user's own only. Unchanged without one.
+/// A process that a `run` at work started, looked at without its recording, is known by the folder
+/// and the soname of the recorder.
 Snapshot without_recorder(Snapshot snapshot);
 
 /// Wants findings and selections; empty where nothing was recorded.

@@ -499,6 +499,7 @@ void describe(Archive& ar, typename Archive::template Ref<RecordedProcess> v) {
   ar("command_line", v.command_line);
   ar("recorded", v.recorded);
   ar("unrecorded", v.unrecorded);
+  ar("traced", v.traced);
   ar("end", v.end);
   ar("status", v.status);
   ar("judged", v.judged);

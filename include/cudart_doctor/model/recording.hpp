@@ -84,6 +84,7 @@ struct RecordedProcess {
   std::vector<std::string> command_line;  ///< As bytes; secrets are cut when it is shown.
   bool recorded = false;                  ///< The recorder is in it.
   std::string unrecorded;  ///< Why not: "a static program"; "" where it is, or nobody knows.
+  bool traced = false;     ///< Traced from its start: what it has at its end cannot be missed.
   ProcessEnd end = ProcessEnd::unknown;
   int status = 0;  ///< Exit code or signal number, by `end`.
   JudgeMoment judged = JudgeMoment::none;

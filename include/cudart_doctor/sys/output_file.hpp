@@ -15,6 +15,10 @@ namespace cudart_doctor {
 /// reader that closed the pipe is no error. Errors: usage, naming the path.
 Result<void> write_output(const std::string& path, std::string_view bytes);
 
+/// Whether write_output could do so now, as far as can be told without writing. Errors: usage,
+/// naming the path.
+Result<void> check_output(const std::string& path);
+
 /// Writes all of `bytes` to a descriptor; EINTR is retried. Errors: io with errno.
 Result<void> write_all(int fd, std::string_view bytes);
 

@@ -37,6 +37,9 @@ class OutputWatch {
   [[nodiscard]] std::vector<int> descriptors() const;
   /// Copies what is there, without waiting. True once a line has matched.
   bool pump();
+  /// When the command has ended: takes all that it wrote, whether or not a reader does already, and
+  /// asks for the line that it did not finish. True once a line has matched.
+  bool hear_out();
   /// Nothing is looked for any more; copying goes on.
   void stop_looking();
   /// After SIGWINCH: the command's terminal gets the size of the caller's. True where it changed:

@@ -398,12 +398,25 @@ TEST_CASE("of processes that run the same, the few that differ are odd; of two n
 }
 
 TEST_CASE("a command without a CUDA library is no finding and not undecided") {
-  Snapshot snapshot;
-  snapshot.recording = RecordingFact::known({});
-  const Report report = make_report(snapshot, {});
-  CHECK(report.findings.empty());
-  CHECK(report.verdict.end == RunEnd::ok);
-  CHECK_FALSE(report.timeline.story);
+  struct Row {
+    bool recorded;
+    bool traced;
+    RunEnd end;
+  };
+  for (const Row& row : {Row{true, false, RunEnd::ok}, Row{false, true, RunEnd::ok},
+                         Row{false, false, RunEnd::undecided}}) {
+    Recording recording;
+    RecordedProcess only;
+    only.recorded = row.recorded;
+    only.traced = row.traced;
+    recording.processes = {only};
+    Snapshot snapshot;
+    snapshot.recording = RecordingFact::known(recording);
+    const Report report = make_report(snapshot, {});
+    CHECK(report.findings.empty());
+    CHECK(report.verdict.end == row.end);
+    CHECK_FALSE(report.timeline.story);
+  }
 }
 
 TEST_CASE("a process that holds CUDA libraries and was not judged leaves the verdict open") {
@@ -452,6 +465,19 @@ TEST_CASE("the recorder is no hook, in no list of the loader, and the user's own
         report.findings, [](const Finding& finding) { return finding.id == "IP08"; });
     CHECK(interposer == row.finding);
     if (row.finding) CHECK(*report.snapshot.environment.get()->find("LD_AUDIT") == "/own/audit.so");
+  }
+}
+
+TEST_CASE("the recorder of a run at work is no hook for another inspection") {
+  for (const auto& [audit, finding] :
+       {std::pair{"/tmp/doctor-run-4kq9x1zzab/recorder.so", false},
+        std::pair{"/own/audit.so:/tmp/doctor-run-4kq9x1zzab/recorder.so", true},
+        std::pair{"/tmp/other/recorder.so", true}}) {
+    World world;
+    world.library(kReal12, runtime12()).env("LD_AUDIT", audit);
+    const Report report = make_report(world.snapshot(), {});
+    CHECK(std::ranges::any_of(report.findings,
+                              [](const Finding& each) { return each.id == "IP08"; }) == finding);
   }
 }
 

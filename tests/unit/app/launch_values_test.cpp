@@ -22,6 +22,27 @@ Judgement judgement(RunEnd end, std::optional<Severity> worst, std::uint64_t run
 
 }  // namespace
 
+TEST_CASE("a command that ended before it was ready and was to be stopped has the verdict's code") {
+  struct Row {
+    LaunchEnd end;
+    AfterReady then;
+    int code;
+  };
+  for (const Row& row : {
+           Row{{.never_ready = true, .verdict = RunEnd::undecided}, AfterReady::stop, 3},
+           Row{{.never_ready = true, .verdict = RunEnd::findings}, AfterReady::stop, 1},
+           Row{{.wait_status = 7 << 8, .never_ready = true, .verdict = RunEnd::undecided},
+               AfterReady::stop,
+               7},
+           Row{{.never_ready = true, .verdict = RunEnd::undecided}, AfterReady::keep, 0},
+           Row{{.verdict = RunEnd::undecided}, AfterReady::stop, 0},
+       }) {
+    LaunchRequest launch;
+    launch.then = row.then;
+    CHECK(launch_exit_code(row.end, launch) == row.code);
+  }
+}
+
 TEST_CASE("the exit code is the command's own unless it was asked to say more") {
   struct Row {
     LaunchEnd end;
