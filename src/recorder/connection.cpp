@@ -60,17 +60,19 @@ bool Connection::open() {
         .fourth = address(&limit),
         .fifth = sizeof limit});
   const sockaddr_un target = launcher_address();
+  // Each interruption would begin the kernel's second anew.
+  const std::int64_t end = monotonic() + kSecond;
   long result = 0;
   do {
     result = call(
         {.number = __NR_connect, .first = fd, .second = address(&target), .third = sizeof target});
-  } while (result == -EINTR);
+  } while (result == -EINTR && monotonic() < end);
   if (result == 0) {
     fd_ = static_cast<int>(fd);
     is_open_ = true;
     return true;
   }
-  given_up_ = given_up_ || result == -EAGAIN;
+  given_up_ = given_up_ || result == -EAGAIN || result == -EINTR;
   call({.number = __NR_close, .first = fd});
   return false;
 }
@@ -86,12 +88,13 @@ bool Connection::send(std::string_view record) {
     result = transmit(record);
   }
   if (result == static_cast<long>(record.size())) return true;
-  given_up_ = given_up_ || result == -EAGAIN;
+  given_up_ = given_up_ || result == -EAGAIN || result == -EINTR;
   if (result != -EMSGSIZE) close();
   return false;
 }
 
 long Connection::transmit(std::string_view record) const {
+  const std::int64_t end = monotonic() + kSecond;
   long result = 0;
   do {
     result = call(
@@ -101,7 +104,7 @@ long Connection::transmit(std::string_view record) const {
          .second = address(record.data()),
          .third = static_cast<long>(record.size()),
          .fourth = MSG_NOSIGNAL});
-  } while (result == -EINTR);
+  } while (result == -EINTR && monotonic() < end);
   return result;
 }
 
