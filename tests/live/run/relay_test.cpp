@@ -375,7 +375,8 @@ TEST_CASE("as the first process of a PID namespace the launcher relays too") {
     if (init == 0) {
       ::dup2(pipes.in_read.get(), 0);
       ::dup2(pipes.out_write.get(), 1);
-      launch({"bash", "-c", "trap 'exit 7' TERM; echo ready; read -r x"});
+      // A signal just before `read` blocks is handled behind it: none may take for ever.
+      launch({"bash", "-c", "trap 'exit 7' TERM; echo ready; while :; do read -r -t 1 x; done"});
     }
     if (read_line(pipes.out_read.get()) != "ready") ::_exit(1);
     ::kill(init, SIGTERM);
