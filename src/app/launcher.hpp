@@ -58,6 +58,7 @@ class Launcher {
   /// What is known of an image beside the book.
   struct Watch {
     bool asked_to_trace = false;
+    bool checks_leaks = false;  ///< LeakSanitizer traces the process at its end.
     bool traced = false;
     std::string executable_now;  ///< As the last look found it.
     /// Of one with the recorder, which may have lost its way to the launcher: by a change of

@@ -59,13 +59,15 @@ void Launcher::take_record(const RecorderPacket& packet, const WireRecord& recor
     if (waits && !end_.gated) channel_->answer(packet.connection, kProceed);
     return;
   }
-  if (waits) return take_sync(*image, packet);
+  if (waits) {
+    watches_[*image].checks_leaks = record.checks_leaks;
+    return take_sync(*image, packet);
+  }
   if (record.kind == WireKind::start) return;
   book_.add(*image, record);
   book_.process(*image).copy_of = 0;
   if (record.kind != WireKind::load) return;
   ready_.loaded(record.event.path, std::chrono::steady_clock::now());
-  if (book_.is_worth_a_look(*image)) trace(*image, packet.pid);
 }
 
 void Launcher::take_sync(ImageId image, const RecorderPacket& packet) {
@@ -89,6 +91,11 @@ bool Launcher::trace(ImageId image, pid_t pid) {
   if (watch.asked_to_trace || !request_.ptrace) return watch.traced;
   if (phase_ != Phase::watching) return false;
   watch.asked_to_trace = true;
+  if (watch.checks_leaks) {
+    book_.note_limit(
+        "not held before its end, judged at its last load: LeakSanitizer in it wants to trace it");
+    return false;
+  }
   if (tracer_.is_traced(pid)) {
     watch.traced = true;
     return true;

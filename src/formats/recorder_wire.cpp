@@ -156,6 +156,7 @@ WireRecord record_of(WireKind kind, Fields& fields) {
   record.kind = kind;
   record.pid = fields.number<std::int64_t>("pid");
   if (kind == WireKind::lost) record.lost = fields.number<std::uint64_t>("count");
+  if (kind == WireKind::sync) record.checks_leaks = fields.has("leakcheck");
   if (kind == WireKind::lost || kind == WireKind::sync) return record;
   if (kind == WireKind::start) record.parent_pid = fields.number<std::int64_t>("ppid");
   if (kind == WireKind::load) record.event = load_of(fields);

@@ -73,6 +73,11 @@ bool defines_any(const LoadedObject& object, const Names& names) {
 
 }  // namespace
 
+bool checks_leaks(const LoadedObject& object) {
+  static constexpr SymbolName kCheck{"__lsan_do_leak_check"};
+  return object.find(kCheck) != 0;
+}
+
 bool is_c_library(std::string_view path) {
   const auto name = file_name(path);
   return std::ranges::any_of(kCLibrary,

@@ -17,6 +17,10 @@ enum class Interest : std::uint8_t {
 /// `path` as the loader has it; "" for the program.
 Interest interest_in(const LoadedObject& object, std::string_view path);
 
+/// Whether LeakSanitizer is in it, alone or as a part of AddressSanitizer. It traces its own process
+/// at the end, which a second tracer would make fail.
+bool checks_leaks(const LoadedObject& object);
+
 /// The C library's objects and the loader, which hand on what others ask for.
 bool is_c_library(std::string_view path);
 

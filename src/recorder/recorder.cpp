@@ -119,7 +119,9 @@ void Recorder::arrive(link_map* map, Lmid_t space, std::uintptr_t* cookie) {
   // A program is of the family by what it defines and needs; its name is read where it is told,
   // which few of the many short-lived ones of a build have to pay for.
   const std::string_view path = map == program_ ? std::string_view() : path_of(*map);
-  const Interest interest = interest_in(LoadedObject(*map), path);
+  const LoadedObject object(*map);
+  if (checks_leaks(object)) checks_leaks_ = true;
+  const Interest interest = interest_in(object, path);
   if (interest == Interest::none) return;
   interest_ = std::max(interest_, interest);
   record_with_requesters(kept == nullptr ? arrival : *kept);
@@ -253,6 +255,7 @@ void Recorder::wait_for_launcher() {
   held_ = false;
   if (connection_.given_up()) return;
   begin("sync");
+  if (checks_leaks_) record_.add("leakcheck", "1");
   if (connection_.send(record_.view())) held_ = connection_.wait() == Answer::hold;
 }
 

@@ -50,11 +50,12 @@ class Recorder {
   std::size_t program_path_size_ = 0;
   std::uint32_t objects_ = 0;
   std::int64_t lost_ = 0;
-  bool started_ = false;     ///< The program's own batch is over.
-  bool introduced_ = false;  ///< `start` was sent, or could not be.
-  bool asked_ = false;       ///< The launcher was asked once how to go on.
-  bool is_ending_ = false;   ///< The program is announced to be unloaded.
-  bool held_ = false;        ///< It wants to be asked at each batch.
+  bool started_ = false;       ///< The program's own batch is over.
+  bool introduced_ = false;    ///< `start` was sent, or could not be.
+  bool asked_ = false;         ///< The launcher was asked once how to go on.
+  bool is_ending_ = false;     ///< The program is announced to be unloaded.
+  bool checks_leaks_ = false;  ///< LeakSanitizer is in the process.
+  bool held_ = false;          ///< It wants to be asked at each batch.
   char request_[4096] = {};
   std::size_t request_size_ = 0;
   link_map* requester_ = nullptr;

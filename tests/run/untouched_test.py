@@ -34,6 +34,15 @@ print(json.dumps({
                                         if "cuda" in line]}, sort_keys=True))
 """
 
+LOADS = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char** words) {
+  for (int i = 1; i < count; ++i) puts(dlopen(words[i], RTLD_NOW) ? "ok" : dlerror());
+  return 0;
+}
+"""
+
 
 class Untouched(RunCase):
     def test_what_a_program_knows_about_itself_is_the_same(self):
@@ -55,6 +64,12 @@ class Untouched(RunCase):
         command = ["/bin/sh", "-c", "printf 'a\\0b\\377'; printf 'e\\n' >&2; exit 3"]
         bare, ended = self.bare(*command), self.watch(*command)
         self.assertEqual((ended.code, ended.out, ended.err), (bare.code, bare.out, bare.err))
+
+    def test_a_program_that_checks_its_leaks_is_left_alone(self):
+        program = self.executable("loads", LOADS, "-fsanitize=address")
+        for words in ([], [self.runtime("12.8")]):
+            bare, ended = self.bare(program, *words), self.watch(program, *words)
+            self.assertEqual((ended.code, ended.out, ended.err), (bare.code, bare.out, bare.err))
 
     def test_every_way_of_starting_python(self):
         path = self.runtime("12.8")

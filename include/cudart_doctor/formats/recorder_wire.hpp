@@ -9,9 +9,9 @@
 //           callerobj calleroff(hex) pyfile pyline pyfunc pymod (repeated, innermost first) pynote
 //   unload  pid tid t ns base(hex) path         it is no longer mapped
 //   lost    pid count                           records that could not be sent before
-//   sync    pid                                 the process waits for one byte: kProceed or kHold;
-//   any
-//                                               number of kWait may come before it
+//   sync    pid leakcheck                       the process waits for one byte: kProceed or kHold;
+//                                               any number of kWait may come before it
+// leakcheck is there (1) where LeakSanitizer is in the process, which wants to trace it at its end.
 // dev and ino come together or not at all, and so do callerobj and calleroff. pyline, pyfunc and
 // pymod belong to the pyfile before them. `t` is CLOCK_MONOTONIC in nanoseconds; pid and tid are
 // the process's own view.
@@ -35,6 +35,7 @@ struct WireRecord {
   std::int64_t parent_pid = 0;  ///< start
   std::int64_t monotonic = 0;   ///< CLOCK_MONOTONIC, nanoseconds.
   std::uint64_t lost = 0;       ///< lost
+  bool checks_leaks = false;    ///< sync: LeakSanitizer is in the process.
   LoadEvent event;              ///< load, unload; its `nanoseconds` and `pid` are not set.
 };
 
