@@ -148,7 +148,11 @@ int launch(const Options& options, const World& world) {
     remove_stale_recorders(std::string(dir_name(tools->recorder->directory())));
   }
   head.root_pid = started->pid;
-  return launcher.watch(std::move(*started), can, LaunchBook(std::move(head), start));
+  const int code = launcher.watch(std::move(*started), can, LaunchBook(std::move(head), start));
+  if (tools->recorder) {
+    remove_kept_recorders(std::string(dir_name(tools->recorder->directory())), tools->proc);
+  }
+  return code;
 }
 
 }  // namespace cudart_doctor

@@ -10,8 +10,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cudart_doctor/sys/unique_fd.hpp"
@@ -74,16 +78,56 @@ bool is_stale(const RecorderFolder& folder, const std::string& path) {
          is_dead_socket(path + "/" + kRecorderSocket);
 }
 
-}  // namespace
+/// Only the library is there, and has been for so long that who starts now is not about to map it.
+bool is_kept(const RecorderFolder& folder) {
+  constexpr std::time_t kSettled = 60;
+  struct stat facts = {};
+  return names_in(folder.descriptor(), 2) == std::vector<std::string>{kRecorderLibrary} &&
+         has_type(folder.descriptor(), kRecorderLibrary, S_IFREG) &&
+         ::fstat(folder.descriptor(), &facts) == 0 && ::time(nullptr) - facts.st_mtime > kSettled;
+}
 
-void remove_stale_recorders(const std::string& place) {
+/// Takes out of `paths` what a process whose maps can be read has mapped; all, where none can be
+/// listed.
+void leave_mapped(const ProcDirectory& proc, std::map<std::string, RecorderFolder>& paths) {
+  const auto pids = proc.list_pids();
+  if (!pids) return paths.clear();
+  for (const std::int64_t pid : *pids) {
+    if (paths.empty()) return;
+    const auto process = proc.child(std::to_string(pid));
+    const auto maps = process ? process->read_file("maps") : Result<std::string>(std::string());
+    if (!maps) continue;
+    std::erase_if(paths, [&](const auto& each) { return maps->find(each.first) != maps->npos; });
+  }
+}
+
+/// Calls `visit` with the folders of recorders below `place` that are the caller's own.
+void each_folder(const std::string& place,
+                 const std::function<void(RecorderFolder folder, std::string path)>& visit) {
   const UniqueFd at(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!at.valid()) return;
   for (const std::string& name : names_in(at.get(), kMostEntries)) {
     if (name.size() != kNameSize || !name.starts_with(kPrefix)) continue;
-    const auto folder = RecorderFolder::open(at.get(), name);
-    if (folder && is_stale(*folder, place + "/" + name)) folder->remove();
+    auto folder = RecorderFolder::open(at.get(), name);
+    if (folder) visit(std::move(*folder), place + "/" + name);
   }
+}
+
+}  // namespace
+
+void remove_stale_recorders(const std::string& place) {
+  each_folder(place, [](const RecorderFolder& folder, const std::string& path) {
+    if (is_stale(folder, path)) folder.remove();
+  });
+}
+
+void remove_kept_recorders(const std::string& place, const ProcDirectory& proc) {
+  std::map<std::string, RecorderFolder> kept;
+  each_folder(place, [&kept](RecorderFolder folder, std::string path) {
+    if (is_kept(folder)) kept.emplace(std::move(path), std::move(folder));
+  });
+  if (!kept.empty()) leave_mapped(proc, kept);
+  for (const auto& [path, folder] : kept) folder.remove();
 }
 
 }  // namespace cudart_doctor

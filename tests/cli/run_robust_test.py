@@ -4,6 +4,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import time
 
 import support
 from support import (DOCTOR, NOBODY, PYTHON, clean_environment, doctor, need_program,
@@ -247,6 +248,26 @@ class Output(RunCase):
         self.assertEqual((ended.code, ended.out), (0, b"done\n"))
         # Programs that they start still find the library that LD_AUDIT names.
         self.assertEqual(len(list(place.glob("doctor-run-*/*.so"))), 1)
+
+    def test_a_folder_that_was_kept_goes_once_nobody_needs_it(self):
+        place, env = self.own_place()
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        with subprocess.Popen([DOCTOR, "run", "-o", "/dev/null", "--", "/bin/sh", "-c",
+                               f"exec 3<&{read}; (read line <&3) >/dev/null 2>&1 & exit 0"],
+                              env=env, pass_fds=[read], stdin=subprocess.DEVNULL) as started:
+            self.assertEqual(started.wait(20), 0)
+        (kept,) = place.glob("doctor-run-*")
+        self.assertEqual(run(env=env, command=["true"]).code, 0)
+        self.assertTrue(kept.is_dir(), "it is young")
+        os.utime(kept, (0, 0))
+        self.assertEqual(run(env=env, command=["true"]).code, 0)
+        self.assertTrue(kept.is_dir(), "a process has the library mapped")
+        os.close(write)
+        deadline = time.monotonic() + 20
+        while kept.is_dir() and time.monotonic() < deadline:
+            self.assertEqual(run(env=env, command=["true"]).code, 0)
+        self.assertFalse(kept.is_dir())
 
 
 class Programs(RunCase):
