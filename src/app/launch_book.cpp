@@ -110,8 +110,7 @@ void LaunchBook::add(ImageId image, const WireRecord& record) {
   it.told = true;
   const LoadEvent& told = record.event;
   const bool family = is_cuda_name(told.path) || is_cuda_name(told.requested);
-  it.worth =
-      it.worth || (told.kind == LoadKind::load && (family || told.cause != LoadCause::preload));
+  it.worth = it.worth || (told.kind == LoadKind::load && family);
   if (events_.size() >= limits_.events) {
     ++dropped_;
     return;

@@ -61,6 +61,7 @@ void Launcher::take_record(const RecorderPacket& packet, const WireRecord& recor
   }
   if (waits) {
     watches_[*image].checks_leaks = record.checks_leaks;
+    book_.asks(*image);
     return take_sync(*image, packet);
   }
   if (record.kind == WireKind::start) return;
@@ -76,13 +77,11 @@ void Launcher::take_sync(ImageId image, const RecorderPacket& packet) {
                          std::chrono::steady_clock::now() + kLongestWait + options_.timeout);
   if (end_.gated) return;  // It is killed where it waits.
   if (phase_ != Phase::watching) return channel_->answer(packet.connection, kProceed);
-  const bool worth = book_.is_worth_a_look(image);
-  const bool traced = worth && trace(image, packet.pid);
-  if (worth && (request_.gate || !traced)) {
+  const bool traced = trace(image, packet.pid);
+  if (request_.gate || !traced) {
     desk_.order({image, packet.pid, JudgeMoment::load, packet.connection});
   } else {
-    const bool each_batch = request_.gate || (!worth && !request_.ptrace);
-    channel_->answer(packet.connection, each_batch ? kHold : kProceed);
+    channel_->answer(packet.connection, kProceed);
   }
 }
 

@@ -70,6 +70,7 @@ class Untouched(RunCase):
         for words in ([], [self.runtime("12.8")]):
             bare, ended = self.bare(program, *words), self.watch(program, *words)
             self.assertEqual((ended.code, ended.out, ended.err), (bare.code, bare.out, bare.err))
+        self.assertEqual(doctor("run", "--judge-exit", "--", program).code, 0, "no CUDA, no doubt")
 
     def test_every_way_of_starting_python(self):
         path = self.runtime("12.8")

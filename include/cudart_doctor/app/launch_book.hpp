@@ -61,11 +61,13 @@ class LaunchBook {
     return images_[image].process;
   }
   [[nodiscard]] std::size_t size() const { return images_.size(); }
-  /// Whether it loaded something that is worth a look: of the CUDA family by name, or at least not
-  /// preloaded: a hook that is preloaded everywhere says nothing of a process.
+  /// Whether it loaded something of the CUDA family: by name, or by what the recorder found in it,
+  /// which asks how to go on there. A hook alone says nothing of a process.
   [[nodiscard]] bool is_worth_a_look(ImageId image) const { return images_[image].worth; }
   /// Whether a program was started in it, as its recorder told; false for a forked copy.
   [[nodiscard]] bool has_started(ImageId image) const { return images_[image].started; }
+  /// Its recorder asks how to go on.
+  void asks(ImageId image) { images_[image].worth = true; }
   /// It maps something of the CUDA family that nobody told of.
   void found_by_look(ImageId image) { images_[image].worth = true; }
 

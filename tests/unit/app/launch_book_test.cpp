@@ -124,22 +124,23 @@ TEST_CASE("what is behind a limit is counted") {
         std::vector<std::string>{"one", "2 processes behind the first 1 were not looked at"});
 }
 
-TEST_CASE("a process is worth a look where it loaded more than a preloaded hook") {
+TEST_CASE("a process is worth a look where a name or its recorder speaks of CUDA") {
   struct Row {
     const char* path;
-    LoadCause cause;
+    bool asks;
     bool worth;
   };
-  for (const Row& row : {Row{"/l/libcudart.so.12", LoadCause::opened, true},
-                         Row{"/l/libcudart.so.12", LoadCause::preload, true},
-                         Row{"/l/renamed.so", LoadCause::opened, true},
-                         Row{"/l/renamed.so", LoadCause::needed, true},
-                         Row{"/l/hook.so", LoadCause::preload, false}}) {
-    INFO(row.path);
-    LaunchBook book({}, 0);
-    const auto image = book.meet(seen(7, 50), 0);
-    book.add(*image, load(row.path, 1, row.cause));
-    CHECK(book.is_worth_a_look(*image) == row.worth);
+  for (const Row& row :
+       {Row{"/l/libcudart.so.12", false, true}, Row{"/l/libcudart.so.12", true, true},
+        Row{"/l/renamed.so", true, true}, Row{"/l/libasan.so.8", false, false}}) {
+    for (const LoadCause cause : {LoadCause::opened, LoadCause::needed, LoadCause::preload}) {
+      INFO(row.path);
+      LaunchBook book({}, 0);
+      const auto image = book.meet(seen(7, 50), 0);
+      book.add(*image, load(row.path, 1, cause));
+      if (row.asks) book.asks(*image);
+      CHECK(book.is_worth_a_look(*image) == row.worth);
+    }
   }
 }
 
