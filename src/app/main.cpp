@@ -17,6 +17,7 @@
 #include "cudart_doctor/probe/protocol.hpp"
 #include "cudart_doctor/probe/runner.hpp"
 #include "cudart_doctor/render/render.hpp"
+#include "cudart_doctor/sys/gained_rights.hpp"
 #include "cudart_doctor/sys/output_file.hpp"
 #include "cudart_doctor/sys/self_child.hpp"
 
@@ -134,6 +135,12 @@ void complain_of_memory() {
 
 int main(int argc, char** argv) {
   std::set_terminate(&on_terminate);
+  if (cudart_doctor::is_set_id()) {
+    (void)cudart_doctor::write_all(STDERR_FILENO,
+                                   "cudart-doctor: refuses to run set-user-ID or set-group-ID; run "
+                                   "it as the user who may look\n");
+    return kUsage;
+  }
   // Not an abort: what was laid on disk is removed on the way here.
   try {
     return run_program(argc, argv);

@@ -14,6 +14,7 @@
 #include "cudart_doctor/formats/elf.hpp"
 #include "cudart_doctor/sys/command_child.hpp"
 #include "cudart_doctor/sys/file_source.hpp"
+#include "cudart_doctor/sys/gained_rights.hpp"
 #include "interpreter.hpp"
 
 namespace cudart_doctor {
@@ -32,7 +33,7 @@ constexpr std::size_t kHeadSize = 256;
 
 /// Whether the process will have other rights than the caller. The loader then drops LD_AUDIT.
 bool changes_rights(int fd, const struct stat& info) {
-  if (::geteuid() != ::getuid() || ::getegid() != ::getgid()) return true;
+  if (is_set_id()) return true;
   struct statvfs system = {};
   if (::fstatvfs(fd, &system) == 0 && (system.f_flag & ST_NOSUID) != 0) return false;
   if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) return false;

@@ -17,6 +17,7 @@
 
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/sys/child_process.hpp"
+#include "cudart_doctor/sys/gained_rights.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
 #include "self_protocol.hpp"
 
@@ -49,6 +50,8 @@ constexpr std::size_t kMaxReply = 1u << 20;
     memory.rlim_cur = memory.rlim_max;
     ::setrlimit(RLIMIT_AS, &memory);
   }
+  // It opens whatever the caller names.
+  if (!drop_gained_capabilities()) ::_exit(kNotStarted);
   const char* const arguments[] = {"cudart-doctor", kSelfTargetArgument.data(), nullptr};
   ::execv(executable.c_str(), const_cast<char* const*>(arguments));
   ::_exit(kNotStarted);

@@ -1,0 +1,58 @@
+"""Rights that the program's file has and its caller has not: never those of what the caller names."""
+import os
+import shutil
+import subprocess
+
+import support
+from support import NOBODY, Case, clean_environment, need_program, need_root
+
+STATUS = """
+#include <stdio.h>
+__attribute__((constructor)) static void tell(void) {
+  FILE *status = fopen("/proc/self/status", "r");
+  for (char line[256]; fgets(line, sizeof line, status);) fputs(line, stderr);
+}
+"""
+
+
+class Gained(Case):
+    def setUp(self):
+        super().setUp()
+        need_root(self)
+        self.program = self.folder / "cudart-doctor"
+        shutil.copyfile(support.DOCTOR, self.program)
+        os.chmod(self.program, 0o755)
+
+    def as_nobody(self, *arguments):
+        return subprocess.run([self.program, *map(str, arguments)], capture_output=True, timeout=60, check=False, cwd="/",
+                              stdin=subprocess.DEVNULL, env=clean_environment(), user=NOBODY, group=NOBODY, extra_groups=[])
+
+    def set_mode(self, mode):
+        os.chmod(self.program, mode)
+        if os.statvfs(self.program).f_flag & os.ST_NOSUID:
+            self.skipTest("the folder for temporary files is mounted nosuid")
+
+    def test_set_user_id_is_refused(self):
+        for mode in (0o4755, 0o2755):
+            self.set_mode(mode)
+            ended = self.as_nobody("--version")
+            self.assertEqual((ended.returncode, ended.stdout), (2, b""))
+            self.assertIn(b"refuses to run set-user-ID", ended.stderr)
+
+    def test_a_library_that_is_named_has_no_capability_of_the_file(self):
+        need_program(self, "setcap")
+        self.set_mode(0o755)
+        subprocess.run(["setcap", "cap_sys_ptrace+ep", self.program], check=True)
+        server = self.victim()  # root's
+        self.assertIn(self.as_nobody("--pid", server.pid, "--probe", "off").returncode, (0, 1), "the capability is in force")
+        library = self.compile("libtell.so", STATUS)
+        os.chmod(library, 0o755)
+        ended = self.as_nobody("--load", library, "--probe", "off", "-v")
+        status = dict(line.split(":\t", 1) for line in ended.stderr.decode().splitlines() if ":\t" in line)
+        self.assertEqual({status[name] for name in ("CapPrm", "CapEff", "CapInh", "CapAmb")}, {"0" * 16}, ended.stderr)
+        self.assertEqual(status["NoNewPrivs"], "1")
+        self.assertEqual(status["Uid"].split(), [str(NOBODY)] * 4)
+
+
+if __name__ == "__main__":
+    support.main()
