@@ -61,9 +61,9 @@ RankSet rank_set(const TreeReport& report, std::vector<std::size_t> members) {
   }
   for (auto& [group, of_group] : by_group) {
     if (!out.majority || group == *out.majority) continue;
-    out.odd.push_back({group, std::move(of_group),
-                       differences(report.groups[*out.majority].digest,
-                                   report.groups[group].digest)});
+    out.odd.push_back(
+        {group, std::move(of_group),
+         differences(report.groups[*out.majority].digest, report.groups[group].digest)});
   }
   std::ranges::stable_sort(out.odd, std::ranges::greater{},
                            [](const OddRanks& odd) { return odd.members.size(); });
@@ -136,7 +136,8 @@ void find_ranks(TreeReport& report) {
   for (auto& [kind, members] : kinds) {
     if (members.size() > 1) report.ranks.push_back(rank_set(report, std::move(members)));
   }
-  std::ranges::stable_sort(report.ranks, {}, [](const RankSet& set) { return set.members.front(); });
+  std::ranges::stable_sort(report.ranks, {},
+                           [](const RankSet& set) { return set.members.front(); });
 }
 
 int gravity_of(const NodeProcess& process) {
@@ -145,8 +146,7 @@ int gravity_of(const NodeProcess& process) {
 
 bool leaves_open(const NodeProcess& process, TreeScope scope) {
   switch (process.state) {
-    case ProcessState::judged:
-      return process.verdict && process.verdict->end == RunEnd::undecided;
+    case ProcessState::judged: return process.verdict && process.verdict->end == RunEnd::undecided;
     case ProcessState::unjudged: return true;
     case ProcessState::unread:
       return scope == TreeScope::tree || process.reason != ErrorKind::permission;
@@ -175,7 +175,8 @@ void conclude(TreeReport& report) {
       report.lead = i;
     }
   }
-  if (!read_one && report.undecided.empty()) report.undecided = "not a single process could be read";
+  if (!read_one && report.undecided.empty())
+    report.undecided = "not a single process could be read";
   if (report.end == RunEnd::findings) {
     report.undecided.clear();
   } else if (!report.undecided.empty()) {

@@ -70,13 +70,13 @@ std::size_t drawn_of(std::size_t alike, Fold fold) {
 
 std::vector<TreeRow> rows_of_children(const Shape& shape, std::size_t parent, Fold fold) {
   std::map<std::size_t, std::vector<std::size_t>> alike;
-  for (const std::size_t child : shape.children[parent]) alike[shape.likeness[child]].push_back(child);
+  for (const std::size_t child : shape.children[parent])
+    alike[shape.likeness[child]].push_back(child);
   std::vector<TreeRow> out;
   for (const std::size_t child : shape.children[parent]) {
     const std::vector<std::size_t>& same = alike[shape.likeness[child]];
     const std::size_t most = drawn_of(same.size(), fold);
-    const auto place =
-        static_cast<std::size_t>(std::ranges::find(same, child) - same.begin());
+    const auto place = static_cast<std::size_t>(std::ranges::find(same, child) - same.begin());
     TreeRow row{.depth = shape.depth[child], .process = child};
     if (place < most) {
       out.push_back(row);

@@ -238,7 +238,8 @@ std::string find_slip(const CLI::App& app, const Options& options) {
   if (options.command == Command::diff) return check_diff(app, options);
   if (options.command == Command::json_schema) return check_schema(app);
   if (options.looks_at_many()) return check_many(app, options);
-  if (app.count("--all") != 0) return "--all: it is no option of this command, it looks at the node";
+  if (app.count("--all") != 0)
+    return "--all: it is no option of this command, it looks at the node";
   if (options.command == Command::run) {
     const std::string slip = check_run(app, options);
     return slip.empty() ? check_together(options) : slip;

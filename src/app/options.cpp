@@ -114,7 +114,8 @@ void add_target(CLI::App& app, Options& options) {
                    ->type_name("LIB")
                    ->allow_extra_args(false);
   auto* all = app.add_flag_callback(
-      "--all", [&options] { options.command = Command::node; }, "Inspect every process of the node");
+      "--all", [&options] { options.command = Command::node; },
+      "Inspect every process of the node");
   app.add_option("--python", options.python,
                  "Look at this Python's packages: a path, a virtual environment, a name on PATH")
       ->check(CLI::Validator(check_named, ""))

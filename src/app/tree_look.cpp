@@ -154,15 +154,14 @@ Result<void> glance(const ManyLook& look, const ProcDirectory& proc, TreeReport&
         if (!survey) {
           auto root = ProcDirectory::open(proc.path());
           if (!root) return std::string();
-          survey.emplace(std::move(*root),
-                         SurveyOptions{.depth = depth,
-                                       .skip_paths = skip,
-                                       .progress =
-                                           [&progress](std::string_view stage,
-                                                       std::string_view path) {
-                                             progress.set(stage, path);
-                                           }},
-                         survey_rules(look.options.depth));
+          survey.emplace(
+              std::move(*root),
+              SurveyOptions{
+                  .depth = depth,
+                  .skip_paths = skip,
+                  .progress = [&progress](std::string_view stage,
+                                          std::string_view path) { progress.set(stage, path); }},
+              survey_rules(look.options.depth));
         }
         ProcessAnswer answer;
         answer.process = survey->look(report.processes[index].facts.pid);

@@ -113,7 +113,7 @@ void Survey::look_at_maps(const ProcDirectory& process, NodeProcess& out) {
   const auto maps = process.read_file("maps", kMostMaps);
   if (!maps) {
     take_error(maps.error(), out);
-    struct stat owner {};
+    struct stat owner{};
     if (::fstat(process.fd(), &owner) == 0) out.facts.uid = owner.st_uid;
     return;
   }

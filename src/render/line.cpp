@@ -108,8 +108,9 @@ std::string render_line(const Report& report) {
   std::string line = put_together(line_of(report), style);
   // Where nothing was decided a zero would be a claim.
   if (style == ExitStyle::nagios && report.verdict.end != RunEnd::undecided) {
-    line += " | " + performance_data([&](Severity severity) { return count_of_severity(report, severity); },
-                                    report.findings.size() - count_counted(report));
+    line += " | " +
+            performance_data([&](Severity severity) { return count_of_severity(report, severity); },
+                             report.findings.size() - count_counted(report));
   }
   return line + "\n";
 }

@@ -23,7 +23,6 @@ std::string without_bars(std::string_view text) {
 
 }  // namespace
 
-
 std::string shortened(std::string_view text, std::size_t room) {
   if (text.size() <= room) return std::string(text);
   // No character has more columns than bytes, so that this ends; most have one of both.

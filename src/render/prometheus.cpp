@@ -133,11 +133,14 @@ std::string ipc_pairs(const Report& report) {
 }  // namespace
 
 std::string render_prometheus(const Report& report) {
-  return build_info_gauge() + last_run_gauge(report.snapshot.capture.taken_at) + verdict_gauge(report.verdict.end) +
-         findings(report, Counted::yes) + findings(report, Counted::no) + mapped_runtimes(report) +
-         consumers(report) + probe(report) + ipc_pairs(report);
+  return build_info_gauge() + last_run_gauge(report.snapshot.capture.taken_at) +
+         verdict_gauge(report.verdict.end) + findings(report, Counted::yes) +
+         findings(report, Counted::no) + mapped_runtimes(report) + consumers(report) +
+         probe(report) + ipc_pairs(report);
 }
 
-std::string render_error_prometheus() { return build_info_gauge() + verdict_gauge(RunEnd::undecided); }
+std::string render_error_prometheus() {
+  return build_info_gauge() + verdict_gauge(RunEnd::undecided);
+}
 
 }  // namespace cudart_doctor

@@ -49,9 +49,9 @@ std::string render_tree_line(const TreeReport& report) {
     for (const NodeProcess& process : report.processes) {
       allowed += process.verdict ? process.verdict->allowed : 0;
     }
-    line += " | " + performance_data(
-                        [&](Severity severity) { return count_findings(report, severity); },
-                        allowed);
+    line +=
+        " | " + performance_data(
+                    [&](Severity severity) { return count_findings(report, severity); }, allowed);
   }
   return line + "\n";
 }

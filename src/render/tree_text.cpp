@@ -27,6 +27,7 @@ struct TreeRoom {
   std::size_t groups = 6;
   std::size_t unseen = 4;
   std::size_t odd = 3;
+  std::size_t odd_lines = 6;
   Room finding{};
 };
 
@@ -143,9 +144,16 @@ void write_group(TextWriter& writer, const TreeReport& report, std::size_t index
     writer.entry({.before = "    ", .hang = 4},
                  cut_end(process_title(first.facts), writer.columns() - 4), 1);
   }
-  const bool told = leads_with_finding(report) && first.group == report.processes[*report.lead].group;
+  // What a healthy one takes is told by letters of its own report.
+  const bool told = word.id.empty() || (leads_with_finding(report) &&
+                                        first.group == report.processes[*report.lead].group);
   if (!told) writer.entry({.before = "    ", .hang = 4}, printable(group.digest.sentence), 2);
-  if (!first.verdict->consumers.empty()) {
+  // Most often the same in all of them.
+  const bool again =
+      index != 0 && !writer.verbose() &&
+      report.processes[report.groups[index - 1].members.front()].verdict->consumers ==
+          first.verdict->consumers;
+  if (!first.verdict->consumers.empty() && !again) {
     writer.entry({.before = "    in it: ", .hang = 4},
                  printable(join(first.verdict->consumers, ", ")), 1);
   }
@@ -153,7 +161,7 @@ void write_group(TextWriter& writer, const TreeReport& report, std::size_t index
 
 void write_groups(TextWriter& writer, const TreeReport& report, const TreeRoom& room) {
   if (report.groups.empty()) return;
-  writer.title("GROUPS   alike but for PIDs, titles and each rank's own variables");
+  writer.line("GROUPS   alike but for PIDs, titles and each rank's own variables");
   const std::size_t shown = writer.shown(report.groups.size(), room.groups);
   for (std::size_t i = 0; i < shown; ++i) write_group(writer, report, i);
   if (shown < report.groups.size()) {
@@ -166,15 +174,15 @@ void write_ranks(TextWriter& writer, const TreeReport& report, const TreeRoom& r
     constexpr std::size_t kFewest = 3;
     if (set.majority && set.odd.empty()) {
       writer.labelled("RANKS", "all " + std::to_string(set.members.size()) + " are alike (" +
-                                   group_letter(set.majority) + "): " +
-                                   pids_words(report, set.members, 4));
+                                   group_letter(set.majority) +
+                                   "): " + pids_words(report, set.members, 4));
     } else if (!set.majority && set.members.size() >= kFewest) {
       writer.labelled("RANKS", pids_words(report, set.members, 4) +
                                    " are of different groups, and none has most of them");
     }
     const std::size_t shown = writer.shown(set.odd.size(), room.odd);
     for (std::size_t i = 0; i < shown; ++i) {
-      writer.labelled("ODD", odd_words(report, set, set.odd[i]));
+      writer.labelled_whole("ODD", odd_words(report, set, set.odd[i]), room.odd_lines);
     }
     write_left_out(writer, "ODD", {.all = set.odd.size(), .shown = shown});
   }
@@ -214,7 +222,7 @@ std::string exit_words(const TreeReport& report) {
   std::vector<std::string> counts;
   for (const Severity severity : kOrder) {
     const std::size_t count = count_findings(report, severity);
-    if (count != 0) counts.push_back(std::to_string(count) + " " + std::string(name_of(severity)));
+    if (count != 0) counts.push_back(severity_count(count, severity));
   }
   if (counts.empty()) return "no finding";
   const auto failing = std::ranges::count_if(report.processes, [](const NodeProcess& process) {
@@ -226,9 +234,8 @@ std::string exit_words(const TreeReport& report) {
 }
 
 void write_end(TextWriter& writer, const TreeReport& report) {
-  writer.labelled("READ", "no probe was run: " + std::string(report.scope == TreeScope::tree
-                                                                 ? "tree"
-                                                                 : "--all") +
+  writer.labelled("READ", "no probe was run: " +
+                              std::string(report.scope == TreeScope::tree ? "tree" : "--all") +
                               " never does; " + report.taken_at);
   if (report.lead) {
     const NodeProcess& lead = report.processes[*report.lead];
@@ -270,10 +277,21 @@ std::string render_tree_text(const TreeReport& report, const TextOptions& option
   constexpr Room kNone{.evidence = 0, .sentence_lines = 1, .fixes = 1, .no_help = 0};
   const std::array rooms = {
       TreeRoom{},
+      TreeRoom{.rows = 16, .finding = kLess},
       TreeRoom{.fold = Fold::grouped, .finding = kLess},
-      TreeRoom{.fold = Fold::grouped, .rows = 12, .groups = 4, .unseen = 2, .odd = 2,
+      TreeRoom{.fold = Fold::grouped,
+               .rows = 12,
+               .groups = 4,
+               .unseen = 2,
+               .odd = 2,
+               .odd_lines = 4,
                .finding = kLeast},
-      TreeRoom{.fold = Fold::grouped, .rows = 8, .groups = 2, .unseen = 1, .odd = 1,
+      TreeRoom{.fold = Fold::grouped,
+               .rows = 8,
+               .groups = 2,
+               .unseen = 1,
+               .odd = 1,
+               .odd_lines = 3,
                .finding = kNone},
   };
   std::string text;

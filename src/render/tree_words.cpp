@@ -18,8 +18,7 @@ namespace {
 constexpr std::size_t kTitle = 44;  // Columns of a title in a sentence.
 
 std::size_t count_state(const TreeReport& report, ProcessState state) {
-  return static_cast<std::size_t>(
-      std::ranges::count(report.processes, state, &NodeProcess::state));
+  return static_cast<std::size_t>(std::ranges::count(report.processes, state, &NodeProcess::state));
 }
 
 /// Processes of which it is not known whether something is wrong with them.
@@ -41,6 +40,13 @@ std::string takes_words(const ReportDigest& first, const ReportDigest& second) {
   if (before == nullptr || after == nullptr || *before == *after) return {};
   return "; it takes " + printable(base_name(*after)) + " instead of " +
          printable(base_name(*before));
+}
+
+/// Whether the order of addresses, which another start does not repeat, is part of it.
+bool by_order(const OddRanks& odd) {
+  return std::ranges::any_of(odd.changes, [](const Change& each) {
+    return each.area == Area::order && each.kind != ChangeKind::not_compared;
+  });
 }
 
 }  // namespace
@@ -185,7 +191,8 @@ std::string odd_words(const TreeReport& report, const RankSet& set, const OddRan
                                 : pids_words(report, odd.members, 4) + " differ";
   return who + " from " + std::to_string(most) + " of " + std::to_string(set.members.size()) +
          " ranks (" + group_letter(set.majority) + "): " + verdict_phrase(first, second) +
-         takes_words(first, second) + "; different: " + summary_of(odd.changes);
+         takes_words(first, second) + "; different: " + summary_of(odd.changes) +
+         (by_order(odd) ? "; addresses are luck: a restart may give another answer" : "");
 }
 
 }  // namespace cudart_doctor

@@ -100,10 +100,10 @@ struct Worker {
   UniqueFd pipe;
   SharedPage steps;
   Shared<Place> place;
-  std::string bytes;          ///< Read, and no whole frame yet.
-  std::uint64_t at = kNone;   ///< The task when it was looked at last.
-  SteadyTime began{};         ///< When that was first seen.
-  bool ended = false;         ///< Its pipe is closed.
+  std::string bytes;         ///< Read, and no whole frame yet.
+  std::uint64_t at = kNone;  ///< The task when it was looked at last.
+  SteadyTime began{};        ///< When that was first seen.
+  bool ended = false;        ///< Its pipe is closed.
   bool too_much = false;
 };
 

@@ -1,5 +1,5 @@
-// What a worker tells of its steps in memory that it shares with its supervisor, and the limits under
-// which every worker runs.
+// What a worker tells of its steps in memory that it shares with its supervisor, and the limits
+// under which every worker runs.
 #pragma once
 
 #include <array>

@@ -20,8 +20,8 @@ enum class Fold : std::uint8_t {
 struct TreeRow {
   std::size_t depth = 0;
   std::size_t process = 0;  ///< Index into processes; of a folded row the first it stands for.
-  std::size_t folded = 0;   ///< It stands for so many siblings that are like the one before; 0: one.
-  std::size_t below = 0;    ///< Of a folded row: how many processes those are with all below them.
+  std::size_t folded = 0;  ///< It stands for so many siblings that are like the one before; 0: one.
+  std::size_t below = 0;   ///< Of a folded row: how many processes those are with all below them.
 };
 
 /// In the order in which they are drawn: each parent before its children.

@@ -17,8 +17,8 @@
 namespace cudart_doctor {
 
 enum class ProcessState : std::uint8_t {
-  judged,         ///< Something of CUDA is in it, and the rules were asked.
-  without_cuda,   ///< Its mappings were read, and nothing of CUDA is among them.
+  judged,        ///< Something of CUDA is in it, and the rules were asked.
+  without_cuda,  ///< Its mappings were read, and nothing of CUDA is among them.
   kernel_thread,
   zombie,
   gone,      ///< It ended while it was looked at, or its PID was used again.
@@ -89,7 +89,7 @@ struct TreeReport {
   std::string host;
   std::string taken_at;                ///< UTC, RFC 3339, seconds.
   std::vector<NodeProcess> processes;  ///< Of a tree parents first; of a node by PID.
-  std::vector<AlikeProcesses> groups;    ///< The gravest first, then the largest.
+  std::vector<AlikeProcesses> groups;  ///< The gravest first, then the largest.
   std::vector<RankSet> ranks;          ///< Of a tree.
   std::vector<std::string> notes;      ///< Limits of the look, one printable sentence each.
 
