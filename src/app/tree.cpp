@@ -1,12 +1,16 @@
 #include "cudart_doctor/app/tree.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
+#include <cstdint>
 #include <utility>
 
 #include "cudart_doctor/analyze/tree.hpp"
 #include "cudart_doctor/app/inspection.hpp"
 #include "cudart_doctor/app/outcome.hpp"
 #include "cudart_doctor/render/tree.hpp"
+#include "cudart_doctor/sys/clock.hpp"
 #include "tree_look.hpp"
 #include "tree_redact.hpp"
 
@@ -32,7 +36,9 @@ WorkResult inspect_many(const Options& options, const World& world) {
   const auto end = std::chrono::steady_clock::now() + options.timeout;
   const auto how = read_judging(options);
   if (!how) return failed(options, how.error());
-  auto seen = look_at_many({options, world, *how, end});
+  std::uint64_t salt = 0;
+  if (::getentropy(&salt, sizeof salt) != 0) salt = static_cast<std::uint64_t>(monotonic_now());
+  auto seen = look_at_many({options, world, *how, end, salt});
   if (!seen) return failed(options, seen.error());
   seen->report.fail_on = options.fail_on;
   seen->report.exit_style = options.exit_style;

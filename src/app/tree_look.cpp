@@ -158,6 +158,7 @@ Result<void> glance(const ManyLook& look, const ProcDirectory& proc, TreeReport&
               std::move(*root),
               SurveyOptions{
                   .depth = depth,
+                  .salt = look.salt,
                   .skip_paths = skip,
                   .progress = [&progress](std::string_view stage,
                                           std::string_view path) { progress.set(stage, path); }},
@@ -181,35 +182,100 @@ Snapshot naming(const ProcessAnswer& answer) {
   return out;
 }
 
-Result<void> judge_all(const ManyLook& look, ManySeen& seen, Workers& workers) {
-  TreeReport& report = seen.report;
-  std::vector<std::size_t> tasks;
-  for (std::size_t i = 0; i < report.processes.size(); ++i) {
-    if (report.processes[i].state == ProcessState::unjudged) tasks.push_back(i);
+/// The full looks: one for all processes that are alike.
+class FullLooks {
+ public:
+  FullLooks(const ManyLook& look, ManySeen& seen, Workers& workers)
+      : look_(look), seen_(seen), workers_(workers) {
+    std::vector<NodeProcess>& processes = seen_.report.processes;
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+      if (processes[i].state != ProcessState::unjudged) continue;
+      // Cards are held by each for itself, and so is what has no likeness.
+      const std::string& likeness = processes[i].likeness;
+      waiting_[likeness.empty() ? "#" + std::to_string(i) : likeness].push_back(i);
+    }
   }
-  ProcessGroups groups;
-  bool too_many = false;
-  auto done = workers.run(
-      std::move(tasks),
-      [&](std::size_t index, const std::set<std::string>& skip, Progress& progress) {
-        return write_answer(judge_process(look, report.processes[index], skip, progress));
-      },
-      [&](std::size_t index, ProcessAnswer answer) {
-        if (look.options.redact) seen.naming.push_back(naming(answer));
-        if (!answer.host.empty()) report.host = answer.host;
-        NodeProcess& process = report.processes[index];
-        process = std::move(answer.process);
-        if (!answer.digest) return;
-        process.group = groups.place(std::move(*answer.digest));
-        too_many = too_many || !process.group;
+
+  Result<void> run() {
+    // One that ends, or does not answer, says nothing of those that are like it.
+    for (int round = 0; !waiting_.empty(); ++round) {
+      constexpr int kMostAlone = 3;
+      std::vector<std::size_t> tasks;
+      for (const auto& [likeness, members] : waiting_) {
+        const std::size_t most = round < kMostAlone ? 1 : members.size();
+        tasks.insert(tasks.end(), members.begin(), members.begin() + std::ptrdiff_t(most));
+      }
+      const auto done = judge(std::move(tasks));
+      if (!done) return done;
+      share();
+    }
+    if (too_many_) {
+      seen_.report.notes.push_back("more than " + std::to_string(ProcessGroups::kMost) +
+                                   " different ones: the others are in no group");
+    }
+    std::move(groups_).give_to(seen_.report);
+    return {};
+  }
+
+ private:
+  Result<void> judge(std::vector<std::size_t> tasks) {
+    return workers_.run(
+        std::move(tasks),
+        [this](std::size_t index, const std::set<std::string>& skip, Progress& progress) {
+          return write_answer(judge_process(look_, seen_.report.processes[index], skip, progress));
+        },
+        [this](std::size_t index, ProcessAnswer answer) { take(index, std::move(answer)); });
+  }
+
+  void take(std::size_t index, ProcessAnswer answer) {
+    if (look_.options.redact) seen_.naming.push_back(naming(answer));
+    if (!answer.host.empty()) seen_.report.host = answer.host;
+    NodeProcess& process = seen_.report.processes[index];
+    process = std::move(answer.process);
+    if (!answer.digest) return;
+    process.group = groups_.place(std::move(*answer.digest));
+    too_many_ = too_many_ || !process.group;
+  }
+
+  /// Those that are like one that was judged have its verdict; who was looked at waits no more.
+  void share() {
+    std::vector<NodeProcess>& processes = seen_.report.processes;
+    for (auto& [likeness, members] : waiting_) {
+      const NodeProcess& first = processes[members.front()];
+      const bool settled =
+          first.state == ProcessState::judged || first.state == ProcessState::without_cuda;
+      for (std::size_t i = 1; settled && i < members.size(); ++i) {
+        NodeProcess& twin = processes[members[i]];
+        if (twin.state == ProcessState::unjudged) twin = like(first, std::move(twin));
+      }
+      members.erase(members.begin());
+      std::erase_if(members, [&](std::size_t member) {
+        const NodeProcess& each = processes[member];
+        return each.state != ProcessState::unjudged || !each.note.empty();
       });
-  if (too_many) {
-    report.notes.push_back("more than " + std::to_string(ProcessGroups::kMost) +
-                           " different ones: the others are in no group");
+    }
+    std::erase_if(waiting_, [](const auto& each) { return each.second.empty(); });
   }
-  std::move(groups).give_to(report);
-  return done;
-}
+
+  static NodeProcess like(const NodeProcess& first, NodeProcess twin) {
+    NodeProcess out = first;
+    out.facts.pid = twin.facts.pid;
+    out.facts.parent_pid = twin.facts.parent_pid;
+    out.facts.start_ticks = twin.facts.start_ticks;
+    out.facts.comm = std::move(twin.facts.comm);
+    out.facts.ns_pids = std::move(twin.facts.ns_pids);
+    out.gpus = std::move(twin.gpus);
+    out.judged_as = first.facts.pid;
+    return out;
+  }
+
+  const ManyLook& look_;
+  ManySeen& seen_;
+  Workers& workers_;
+  std::map<std::string, std::vector<std::size_t>> waiting_;
+  ProcessGroups groups_;
+  bool too_many_ = false;
+};
 
 }  // namespace
 
@@ -235,7 +301,7 @@ Result<ManySeen> look_at_many(const ManyLook& look) {
   for (const std::int64_t pid : *pids) report.processes.emplace_back().facts.pid = pid;
   Workers workers(look, report.processes);
   auto done = glance(look, *proc, report, workers);
-  if (done) done = judge_all(look, seen, workers);
+  if (done) done = FullLooks(look, seen, workers).run();
   if (!done) return tl::unexpected(done.error());
   if (report.scope == TreeScope::tree) find_ranks(report);
   return seen;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct ManyLook {
   const World& world;
   const JudgeOptions& how;
   SteadyTime end;
+  std::uint64_t salt = 0;  ///< As SurveyOptions::salt.
 };
 
 /// What was seen of processes, and with --redact the names that are to be hidden.

@@ -206,6 +206,7 @@ void fields(Archive& archive, Is<NodeProcess> auto& value) {
   archive.of(value.state, ProcessState::unjudged);
   archive.of(value.reason, ErrorKind::unsupported);
   archive(value.note);
+  archive(value.likeness);
   archive(value.gpus);
   archive(value.verdict);
 }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/collect/likeness.hpp"
 #include "cudart_doctor/collect/process_facts.hpp"
 #include "cudart_doctor/formats/elf.hpp"
 #include "cudart_doctor/formats/proc_text.hpp"
@@ -134,7 +135,15 @@ void Survey::look_at_maps(const ProcDirectory& process, NodeProcess& out) {
       concerned = concerned || concerns_cuda(process, file);
     }
   }
-  if (concerned) out.state = ProcessState::unjudged;
+  if (!concerned) return;
+  out.state = ProcessState::unjudged;
+  step("compare with others", process.path());
+  // Its number in our own PID namespace only where /proc is of that.
+  const bool own = root_.path() == "/proc" && root_.is_procfs();
+  out.likeness = likeness_of(process, own ? out.facts.pid : 0, *maps, options_.salt);
+  if (const auto status = process.read_file("status")) {
+    out.facts.ns_pids = parse_status(*status).ns_pids;
+  }
 }
 
 bool Survey::concerns_cuda(const ProcDirectory& process, const MappedFile& file) {

@@ -78,6 +78,7 @@ Json process_json(const NodeProcess& process) {
   out["note"] = json_sentence_or_null(process.note);
   out["gpus"] = json_bytes_list(process.gpus);
   out["group"] = letter_or_null(process.group);
+  out["judged_as"] = process.judged_as == 0 ? Json(nullptr) : Json(process.judged_as);
   out["verdict"] = process.verdict ? verdict_json(*process.verdict) : Json(nullptr);
   return out;
 }

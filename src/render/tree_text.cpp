@@ -28,7 +28,7 @@ struct TreeRoom {
   std::size_t unseen = 4;
   std::size_t odd = 3;
   std::size_t odd_lines = 6;
-  Room finding{};
+  Room finding{.evidence = 1};
 };
 
 void write_head(TextWriter& writer, const TreeReport& report) {

@@ -1,8 +1,11 @@
 """Prints what `tree` says of a real server whose third rank takes a stub, in namespaces of its own: the
 same bytes on every machine, the time apart. Its text is tests/golden/tree_odd.txt, and in README.md.
 
-Usage: tree_odd.py PATH_OF_CUDART_DOCTOR   (root; the wheels of scripts/fetch-fixtures)
+Usage: tree_odd.py PATH_OF_CUDART_DOCTOR [EXPECTED]   (root; the wheels of scripts/fetch-fixtures)
+
+Prints the text, or with EXPECTED what is another there.
 """
+import difflib
 import json
 import os
 import pathlib
@@ -55,11 +58,22 @@ def inside(doctor):
 
 
 def main():
+    if os.geteuid() != 0:
+        print("needs root: namespaces of its own")
+        return 77
     if sys.argv[1] == INSIDE:
         return inside(sys.argv[2])
     doctor = os.path.abspath(sys.argv[1])
-    return subprocess.run(["unshare", "-m", "-p", "-u", "-f", "--kill-child", "--mount-proc",
-                           sys.executable, __file__, INSIDE, doctor]).returncode
+    done = subprocess.run(["unshare", "-m", "-p", "-u", "-f", "--kill-child", "--mount-proc",
+                           sys.executable, __file__, INSIDE, doctor],
+                          stdout=subprocess.PIPE, text=True)
+    if len(sys.argv) == 2 or done.returncode != 0:
+        sys.stdout.write(done.stdout)
+        return done.returncode
+    expected = pathlib.Path(sys.argv[2]).read_text()
+    difference = difflib.unified_diff(expected.splitlines(True), done.stdout.splitlines(True))
+    sys.stdout.writelines(difference)
+    return int(done.stdout != expected)
 
 
 sys.exit(main())

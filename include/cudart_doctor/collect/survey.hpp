@@ -32,6 +32,7 @@ enum class SurveyDepth : std::uint8_t {
 
 struct SurveyOptions {
   SurveyDepth depth = SurveyDepth::count;
+  std::uint64_t salt = 0;            ///< Of likeness_of.
   std::set<std::string> skip_paths;  ///< Did not answer before: not touched again.
   StepCall progress;
 };

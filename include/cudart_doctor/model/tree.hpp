@@ -54,7 +54,10 @@ struct NodeProcess {
   ProcessState state = ProcessState::without_cuda;
   ErrorKind reason = ErrorKind::io;  ///< Of `unread` and `unjudged`.
   std::string note;                  ///< The same as a sentence, printable.
-  std::vector<std::string> gpus;     ///< It maps their device nodes: UUIDs, else "nvidia0".
+  /// Equal for processes that are given to the rules once; "": like no other.
+  std::string likeness;
+  std::int64_t judged_as = 0;     ///< PID of the process whose verdict it shares; 0: its own.
+  std::vector<std::string> gpus;  ///< It maps their device nodes: UUIDs, else "nvidia0".
   std::optional<ProcessVerdict> verdict;
   std::optional<std::size_t> group;  ///< Index into TreeReport::groups.
 };
