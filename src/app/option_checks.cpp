@@ -244,6 +244,9 @@ std::string find_slip(const CLI::App& app, const Options& options) {
     const std::string slip = check_run(app, options);
     return slip.empty() ? check_together(options) : slip;
   }
+  if (app.count("--json-schema") != 0) {
+    return "--json-schema: prints the schema and nothing else: cudart-doctor --json-schema";
+  }
   std::string slip = check_no_look(app, options);
   if (slip.empty()) slip = check_report_shape(app, options);
   return slip.empty() ? check_together(options) : slip;
