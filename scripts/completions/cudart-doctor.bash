@@ -4,11 +4,12 @@
 # Options of command $1; "-" is the program without a command.
 _cudart_doctor_options() {
     case $1 in
-        -) printf '%s' '-h --help --version --pid --port --from --load --python --peer --format --json -o --output --profile --explain-selection --deep --color --redact -v --verbose --policy --fail-on --exit-style --allow --allow-file --github --probe --probe-anyway --probe-lookalikes --devices --pairs --timeout --log-level --json-schema' ;;
+        -) printf '%s' '-h --help --version --pid --port --from --load --all --python --peer --format --json -o --output --profile --explain-selection --deep --color --redact -v --verbose --policy --fail-on --exit-style --allow --allow-file --github --probe --probe-anyway --probe-lookalikes --devices --pairs --timeout --log-level --json-schema' ;;
         run) printf '%s' '-h --help --ready-when --then --gate --judge-exit --record --no-ptrace --python --format --json -o --output --profile --explain-selection --deep --color --redact -v --verbose --policy --fail-on --allow --allow-file --github --timeout --log-level' ;;
         snapshot) printf '%s' '-h --help --dir --pid --port --load --python --peer --format --json -o --output --deep --color --redact --policy --fail-on --exit-style --allow --allow-file --github --probe --probe-anyway --probe-lookalikes --devices --pairs --timeout --log-level' ;;
         policies) printf '%s' '-h --help --format --json -o --output --profile --deep --color -v --verbose --fail-on --exit-style --allow --allow-file --probe --probe-anyway --probe-lookalikes --pairs --timeout --log-level' ;;
         explain) printf '%s' '-h --help --pid --port --from --load --python --peer --format --json -o --output --profile --deep --color --redact -v --verbose --policy --fail-on --exit-style --allow --allow-file --probe --probe-anyway --probe-lookalikes --devices --pairs --timeout --log-level' ;;
+        tree) printf '%s' '-h --help --pid --port --format --json -o --output --profile --deep --color --redact -v --verbose --policy --fail-on --exit-style --allow --allow-file --probe --timeout --log-level --json-schema' ;;
         diff) printf '%s' '-h --help --ignore --format --json -o --output --color -v --verbose --exit-style --timeout --log-level' ;;
     esac
 }
@@ -65,7 +66,8 @@ _cudart_doctor_value() {
             'snapshot --pid' | \
             'snapshot --peer' | \
             'explain --pid' | \
-            'explain --peer') _cudart_doctor_offer process ;;
+            'explain --peer' | \
+            'tree --pid') _cudart_doctor_offer process ;;
         '- --port' | \
             '- --timeout' | \
             'run --timeout' | \
@@ -74,6 +76,8 @@ _cudart_doctor_value() {
             'policies --timeout' | \
             'explain --port' | \
             'explain --timeout' | \
+            'tree --port' | \
+            'tree --timeout' | \
             'diff --timeout') _cudart_doctor_offer text ;;
         '- --from' | \
             'run --record' | \
@@ -105,6 +109,10 @@ _cudart_doctor_value() {
             'explain --output' | \
             'explain --profile' | \
             'explain --allow-file' | \
+            'tree -o' | \
+            'tree --output' | \
+            'tree --profile' | \
+            'tree --allow-file' | \
             'diff -o' | \
             'diff --output') _cudart_doctor_offer file ;;
         '- --format' | \
@@ -116,26 +124,31 @@ _cudart_doctor_value() {
             'snapshot --color' | \
             'policies --color' | \
             'explain --color' | \
+            'tree --color' | \
             'diff --color') _cudart_doctor_offer words 'auto always never' ;;
         '- --policy' | \
             'run --policy' | \
             'snapshot --policy' | \
-            'explain --policy') _cudart_doctor_offer words "$(_cudart_doctor_list policy)" ;;
+            'explain --policy' | \
+            'tree --policy') _cudart_doctor_offer words "$(_cudart_doctor_list policy)" ;;
         '- --fail-on' | \
             'run --fail-on' | \
             'snapshot --fail-on' | \
             'policies --fail-on' | \
-            'explain --fail-on') _cudart_doctor_offer words 'info warning error critical' ;;
+            'explain --fail-on' | \
+            'tree --fail-on') _cudart_doctor_offer words 'info warning error critical' ;;
         '- --exit-style' | \
             'snapshot --exit-style' | \
             'policies --exit-style' | \
             'explain --exit-style' | \
+            'tree --exit-style' | \
             'diff --exit-style') _cudart_doctor_offer words 'default nagios npd always-zero' ;;
         '- --allow' | \
             'run --allow' | \
             'snapshot --allow' | \
             'policies --allow' | \
-            'explain --allow') _cudart_doctor_offer words "$(_cudart_doctor_list finding)" ;;
+            'explain --allow' | \
+            'tree --allow') _cudart_doctor_offer words "$(_cudart_doctor_list finding)" ;;
         '- --probe' | \
             'snapshot --probe' | \
             'policies --probe' | \
@@ -152,6 +165,7 @@ _cudart_doctor_value() {
             'snapshot --log-level' | \
             'policies --log-level' | \
             'explain --log-level' | \
+            'tree --log-level' | \
             'diff --log-level') _cudart_doctor_offer words 'trace debug info warn error off' ;;
         'run --ready-when') _cudart_doctor_offer words "$(_cudart_doctor_list condition)" ;;
         'run --then') _cudart_doctor_offer words 'keep stop' ;;
@@ -159,6 +173,8 @@ _cudart_doctor_value() {
             'policies --format' | \
             'explain --format' | \
             'diff --format') _cudart_doctor_offer words 'text json' ;;
+        'tree --format') _cudart_doctor_offer words 'text json line prometheus' ;;
+        'tree --probe') _cudart_doctor_offer words 'auto off' ;;
         'diff --ignore') _cudart_doctor_offer words "$(_cudart_doctor_list area)" ;;
         *) return 1 ;;
     esac
@@ -167,7 +183,7 @@ _cudart_doctor_value() {
 # Argument number $2 (from 0) of command $1.
 _cudart_doctor_argument() {
     case "$1 $2" in
-        "- 0") _cudart_doctor_offer words 'run snapshot policies explain diff' ;;
+        "- 0") _cudart_doctor_offer words 'run snapshot policies explain tree diff' ;;
         "policies 0") _cudart_doctor_offer words "$(_cudart_doctor_list policy)" ;;
         "explain 0") _cudart_doctor_offer words "$(_cudart_doctor_list subject)" ;;
         "diff "*) _cudart_doctor_offer file ;;

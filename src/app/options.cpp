@@ -59,6 +59,8 @@ Examples:
   cudart-doctor --from snap --explain-selection    how the choice is made
   cudart-doctor explain - < server.log  from an error text to its cause
   cudart-doctor diff good.json snap     what changed since it last worked
+  cudart-doctor tree --port 8000        a whole server: every rank, the odd one
+  cudart-doctor --all --format line     every process of the node
 
 It reads /proc and files; it never stops, traces or writes to the process. A
 probe runs in processes of its own, with the rights of the one inspected. `run`
@@ -112,6 +114,9 @@ void add_target(CLI::App& app, Options& options) {
   auto* load = app.add_option("--load", options.load, "Open this library first (no process named)")
                    ->type_name("LIB")
                    ->allow_extra_args(false);
+  auto* all = app.add_flag_callback(
+      "--all", [&options] { options.command = Command::node; },
+      "Inspect every process of the node");
   app.add_option("--python", options.python,
                  "Look at this Python's packages: a path, a virtual environment, a name on PATH")
       ->check(CLI::Validator(check_named, ""))
@@ -125,6 +130,7 @@ void add_target(CLI::App& app, Options& options) {
   pid->excludes(port)->excludes(from)->excludes(load);
   port->excludes(from)->excludes(load);
   from->excludes(load);
+  all->excludes(pid)->excludes(port)->excludes(from)->excludes(load);
 }
 
 void add_report(CLI::App& app, Options& options) {
@@ -330,6 +336,7 @@ void build_parser(CLI::App& app, Options& options) {
                    "- reads a log from stdin (none: all findings)")
       ->check(offers("subject"))
       ->type_name("ID|CODE|-");
+  app.add_subcommand("tree", "A process (--pid, --port) and all below it; which rank is odd");
   auto* diff = app.add_subcommand("diff", "What changed between reports, which one is odd");
   add_diff(*diff, options);
   app.require_subcommand(0, 1);
@@ -387,6 +394,10 @@ std::variant<Options, Immediate> parse_arguments(const CommandLine& line) {
     // A question about a text is no reason to use a card unasked.
     if (options.probe.mode == ProbeMode::automatic) options.probe.mode = ProbeMode::off;
   }
+  if (given("tree")) options.command = Command::tree;
+  // Many processes, and cards that they use: never.
+  const bool may_probe = options.probe.mode == ProbeMode::automatic;
+  if (options.looks_at_many() && may_probe) options.probe.mode = ProbeMode::off;
   if (given("diff")) options.command = Command::diff;
   const std::string slip = find_slip(app, options);
   if (!slip.empty()) return usage_error(slip + "\n", {argv, argv + argc});
