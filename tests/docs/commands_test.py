@@ -237,6 +237,21 @@ class Commands(unittest.TestCase):
                 self.assertNotRegex(done.stderr, r"command not found|Traceback")
 
 
+class Messages(unittest.TestCase):
+    def test_what_the_troubleshooting_page_quotes_is_a_text_of_the_program(self):
+        source = "".join(path.read_text() for folder in ("src", "include") for path in (SOURCE / folder).rglob("*.?pp"))
+        rows = re.findall(r"^\| `([^`]+)`", (SOURCE / "docs/troubleshooting.md").read_text(), re.MULTILINE)
+        self.assertGreater(len(rows), 5)
+        self.assertEqual([row for row in rows if row not in source], [])
+
+
+class Paths(unittest.TestCase):
+    def test_the_tests_that_the_security_page_names_are_there(self):
+        named = re.findall(r"`(tests/[^`]+)`", (SOURCE / "docs/security.md").read_text())
+        self.assertGreater(len(named), 5)
+        self.assertEqual([name for name in named if not (SOURCE / name).exists()], [])
+
+
 class Scripts(unittest.TestCase):
     def test_every_script_that_a_page_names_is_there_and_can_be_executed(self):
         named = {name for page in PAGES for name in re.findall(r"\bscripts/([a-z][a-z_.-]*[a-z])\b(?!/)", page.read_text())}
