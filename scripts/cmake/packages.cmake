@@ -6,8 +6,38 @@ install(FILES README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 # Debian's name for a package's terms of use.
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME copyright)
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs"
+  PATTERN "man" EXCLUDE
   PATTERN "measurements" EXCLUDE
   PATTERN "adr" EXCLUDE)
+
+# Debian wants a page compressed, at its best and without name and time in it; man reads both.
+find_program(GZIP gzip)
+if(GZIP)
+  set(manual "${PROJECT_BINARY_DIR}/cudart-doctor.1.gz")
+  add_custom_command(OUTPUT "${manual}"
+    COMMAND sh -c "'${GZIP}' -n -9 -c '${PROJECT_SOURCE_DIR}/docs/man/cudart-doctor.1' >'${manual}'"
+    DEPENDS "${PROJECT_SOURCE_DIR}/docs/man/cudart-doctor.1" VERBATIM)
+  add_custom_target(manual ALL DEPENDS "${manual}")
+else()
+  set(manual "${PROJECT_SOURCE_DIR}/docs/man/cudart-doctor.1")
+endif()
+install(FILES "${manual}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+set(completions "${PROJECT_SOURCE_DIR}/scripts/completions")
+# bash-completion looks a command up by the file's name.
+install(FILES "${completions}/cudart-doctor.bash" RENAME cudart-doctor
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+# Debian's zsh looks into vendor-completions below /usr (there is no /usr/share/zsh/site-functions in
+# its fpath), and into site-functions below /usr/local, as zsh does elsewhere. The prefix is known
+# only when it is installed.
+install(CODE "
+  set(folder site-functions)
+  if(\"\${CMAKE_INSTALL_PREFIX}\" STREQUAL \"/usr\")
+    set(folder vendor-completions)
+  endif()
+  file(INSTALL \"${completions}/_cudart-doctor\"
+    DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/zsh/\${folder}\")")
+install(FILES "${completions}/cudart-doctor.fish"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 
 set(CPACK_GENERATOR "DEB;TGZ")
 set(CPACK_PACKAGE_VENDOR "${PROJECT_NAME}")

@@ -22,11 +22,7 @@ std::string quoted(std::string_view word) {
 
 std::string unknown_finding(std::string_view word) {
   std::string message = quoted(word) + " is no finding";
-  std::vector<std::string> near;
-  // The neighbours of a word are findings and CUDA codes; only the former can be allowed.
-  for (std::string& each : look_up(word).near) {
-    if (look_up(each).finding != nullptr) near.push_back(std::move(each));
-  }
+  const std::vector<std::string> near = near_findings(word);
   return near.empty() ? message + "; `cudart-doctor explain` lists them"
                       : message + "; near: " + join(near, ", ");
 }
@@ -81,7 +77,7 @@ std::vector<std::string> mark(Finding& finding, const std::vector<Allowance>& al
 Result<Allowance> parse_allowance(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view word = text.substr(0, colon);
-  const CatalogueEntry* const entry = look_up(word).finding;
+  const CatalogueEntry* const entry = find_finding(word);
   if (entry == nullptr) return fail(ErrorKind::usage, unknown_finding(word));
   Allowance allowance{.id = std::string(entry->id), .until = {}, .origin = "--allow"};
   if (colon == std::string_view::npos) return allowance;

@@ -101,19 +101,6 @@ std::string canonical_trait(const Trait& trait) {
   return out;
 }
 
-/// FNV-1a, 64 bits: a label to compare by eye, nothing is decided by it.
-std::string fingerprint_of(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char letter : text) {
-    hash ^= static_cast<unsigned char>(letter);
-    hash *= 0x100000001b3ULL;
-  }
-  std::string out;
-  for (int shift = 60; shift >= 0; shift -= 4) out += kDigits[(hash >> shift) & 15U];
-  return out;
-}
-
 std::vector<DigestGroup> groups_of(const std::vector<ReportDigest>& reports) {
   std::vector<DigestGroup> groups;
   std::vector<std::string> texts;
@@ -248,6 +235,18 @@ std::string canonical_text(const ReportDigest& digest) {
   parts.push_back(std::move(order));
   std::string out;
   for (const std::string& part : parts) append_line(out, part);
+  return out;
+}
+
+std::string fingerprint_of(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char letter : text) {
+    hash ^= static_cast<unsigned char>(letter);
+    hash *= 0x100000001b3ULL;
+  }
+  std::string out;
+  for (int shift = 60; shift >= 0; shift -= 4) out += kDigits[(hash >> shift) & 15U];
   return out;
 }
 

@@ -15,12 +15,16 @@ bool has_name(int code) {
   return !cuda_runtime_code_name(code).empty() || !cuda_driver_code_name(code).empty();
 }
 
-std::vector<std::string> near_words(std::string_view word) {
-  NearWords near(word);
+void offer_findings(NearWords& near) {
   for (const CatalogueEntry& entry : catalogue()) {
     near.offer(entry.id);
     near.offer(entry.slug);
   }
+}
+
+std::vector<std::string> near_words(std::string_view word) {
+  NearWords near(word);
+  offer_findings(near);
   for (int code = 0; code <= kLastCode; ++code) {
     near.offer(cuda_runtime_code_name(code));
     near.offer(cuda_driver_code_name(code));
@@ -35,15 +39,25 @@ bool names(const Causes& causes, std::string_view finding) {
 
 }  // namespace
 
-Explained look_up(std::string_view word) {
-  Explained out;
+const CatalogueEntry* find_finding(std::string_view word) {
   const std::string wanted = folded(word);
   for (const CatalogueEntry& entry : catalogue()) {
-    if (folded(entry.id) == wanted || entry.slug == wanted) {
-      out.finding = &entry;
-      return out;
-    }
+    if (folded(entry.id) == wanted || entry.slug == wanted) return &entry;
   }
+  return nullptr;
+}
+
+std::vector<std::string> near_findings(std::string_view word) {
+  NearWords near(word);
+  offer_findings(near);
+  return near.take();
+}
+
+Explained look_up(std::string_view word) {
+  Explained out;
+  out.finding = find_finding(word);
+  if (out.finding != nullptr) return out;
+  const std::string wanted = folded(word);
   const auto number = parse_unsigned(word, 10);
   for (int code = 0; code <= kLastCode; ++code) {
     const bool by_number = number && *number == static_cast<std::uint64_t>(code);

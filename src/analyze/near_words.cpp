@@ -41,12 +41,14 @@ NearWords::NearWords(std::string_view word) : word_(folded(word).substr(0, kLong
 void NearWords::offer(std::string_view known) {
   if (known.empty()) return;
   const std::string other = folded(known);
-  std::size_t apart = distance(word_, other);
+  const auto [shorter, longer] = std::minmax({word_.size(), other.size()});
+  const std::size_t farthest = std::max<std::size_t>(1, shorter / 3);
   const bool contained = word_.size() >= 3 && other.find(word_) != std::string::npos;
+  // Each letter that one has more is a difference.
+  if (!contained && longer - shorter > farthest) return;
+  std::size_t apart = distance(word_, other);
   if (contained) apart = std::min<std::size_t>(apart, 2);
-  if (apart <= std::max<std::size_t>(1, std::min(word_.size(), other.size()) / 3)) {
-    found_.push_back({apart, std::string(known)});
-  }
+  if (apart <= farthest) found_.push_back({apart, std::string(known)});
 }
 
 std::vector<std::string> NearWords::take() {

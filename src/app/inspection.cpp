@@ -44,14 +44,6 @@ std::vector<DiskRequest> wanted(const Snapshot& snapshot) {
   return all;
 }
 
-CaptureRules rules_for(ScanDepth depth) {
-  return {.plan = [depth](const ElfFacts& elf,
-                          std::string_view path) { return plan_scan(elf, path, depth); },
-          .is_cuda_name = &is_cuda_name,
-          .wants_owner = &wants_owner,
-          .wanted = &wanted};
-}
-
 Result<CaptureOptions> target_of(const Options& options, const World& world) {
   CaptureOptions capture;
   capture.proc_root = world.proc_root;
@@ -124,7 +116,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
                                                          std::string_view path) mutable {
     helper.set(stage, path);
   };
-  const CaptureRules rules = rules_for(options.depth);
+  const CaptureRules rules = capture_rules(options.depth);
   auto snapshot = target->pid != 0 ? capture_process(*target, rules)
                                    : capture_self({options.load}, *target, rules);
   if (!snapshot) return failed(options, snapshot.error());
@@ -152,6 +144,14 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
 }
 
 }  // namespace
+
+CaptureRules capture_rules(ScanDepth depth) {
+  return {.plan = [depth](const ElfFacts& elf,
+                          std::string_view path) { return plan_scan(elf, path, depth); },
+          .is_cuda_name = &is_cuda_name,
+          .wants_owner = &wants_owner,
+          .wanted = &wanted};
+}
 
 Result<JudgeOptions> read_judging(const Options& options) {
   auto profiles = read_profiles(options.profiles);

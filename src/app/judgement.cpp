@@ -1,48 +1,14 @@
 #include "cudart_doctor/app/judgement.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <tuple>
 #include <utility>
 
-#include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/base/text_fields.hpp"
 #include "cudart_doctor/collect/bundle.hpp"
 
 namespace cudart_doctor {
 namespace {
-
-/// Texts, each with its size and a colon before it.
-void put(std::string& out, std::string_view text) {
-  out.append(std::to_string(text.size())).append(":").append(text);
-}
-
-class Texts {
- public:
-  explicit Texts(std::string_view bytes) : rest_(bytes) {}
-  std::string next() {
-    const std::size_t colon = rest_.find(':');
-    const auto size = parse_unsigned(rest_.substr(0, colon), 10);
-    if (colon == std::string_view::npos || !size || *size > rest_.size() - colon - 1) {
-      sound_ = false;
-      return {};
-    }
-    const auto text = rest_.substr(colon + 1, static_cast<std::size_t>(*size));
-    rest_.remove_prefix(colon + 1 + text.size());
-    return std::string(text);
-  }
-  std::uint64_t number(std::uint64_t most) {
-    const auto value = parse_unsigned(next(), 10);
-    if (!value || *value > most) sound_ = false;
-    return sound_ ? *value : 0;
-  }
-  /// Nothing was wrong, and nothing is left.
-  [[nodiscard]] bool ended_well() const { return sound_ && rest_.empty(); }
-
- private:
-  std::string_view rest_;
-  bool sound_ = true;
-};
 
 int rank(RunEnd end) {
   switch (end) {
@@ -78,35 +44,32 @@ Judgement judgement_of(Report report) {
 }
 
 std::string write_judgement(const Judgement& judgement) {
-  std::string out;
-  put(out, judgement.failure);
-  put(out, std::to_string(int(judgement.end)));
-  put(out, std::to_string(rank(judgement.worst)));
-  put(out, std::to_string(judgement.runtimes));
-  put(out, join(judgement.findings, " "));
-  put(out, judgement.headline);
-  put(out, judgement.undecided);
-  put(out, judgement.snapshot);
-  put(out, judgement.maps);
-  return out;
+  FieldWriter out;
+  out.put(judgement.failure);
+  out.put_number(std::uint64_t(judgement.end));
+  out.put_number(std::uint64_t(rank(judgement.worst)));
+  out.put_number(judgement.runtimes);
+  out.put_list(judgement.findings);
+  out.put(judgement.headline);
+  out.put(judgement.undecided);
+  out.put(judgement.snapshot);
+  out.put(judgement.maps);
+  return out.take();
 }
 
 Result<Judgement> parse_judgement(std::string_view bytes) {
-  Texts texts(bytes);
+  FieldReader texts(bytes);
   Judgement out;
-  out.failure = texts.next();
+  out.failure = texts.text();
   out.end = static_cast<RunEnd>(texts.number(std::uint64_t(RunEnd::undecided)));
   const std::uint64_t worst = texts.number(1 + std::uint64_t(Severity::critical));
   if (worst != 0) out.worst = static_cast<Severity>(worst - 1);
   out.runtimes = texts.number(UINT64_MAX);
-  const std::string findings = texts.next();
-  for (const auto id : split(findings, ' ')) {
-    if (!id.empty()) out.findings.emplace_back(id);
-  }
-  out.headline = texts.next();
-  out.undecided = texts.next();
-  out.snapshot = texts.next();
-  out.maps = texts.next();
+  out.findings = texts.list();
+  out.headline = texts.text();
+  out.undecided = texts.text();
+  out.snapshot = texts.text();
+  out.maps = texts.text();
   if (!texts.ended_well()) return fail(ErrorKind::malformed, "the look's answer is not whole");
   return out;
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <string_view>
 
@@ -116,15 +117,28 @@ int run_program(int argc, char** argv) {
                    .start_state = start_state});
 }
 
+constexpr int kUsage = 2;
+
+void complain_of_memory() {
+  (void)cudart_doctor::write_all(STDERR_FILENO, "cudart-doctor: not enough memory\n");
+}
+
+/// Where there is not even memory for an exception, nothing is in flight.
+[[noreturn]] void on_terminate() {
+  if (std::current_exception() != nullptr) std::abort();
+  complain_of_memory();
+  std::_Exit(kUsage);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::set_terminate(&on_terminate);
   // Not an abort: what was laid on disk is removed on the way here.
   try {
     return run_program(argc, argv);
   } catch (const std::bad_alloc&) {
-    constexpr int kUsage = 2;
-    (void)cudart_doctor::write_all(STDERR_FILENO, "cudart-doctor: not enough memory\n");
+    complain_of_memory();
     return kUsage;
   }
 }

@@ -98,7 +98,8 @@ struct Refusal {
   std::string_view instead;
 };
 
-constexpr std::array<Refusal, 12> kRefusedByRun = {{
+constexpr std::array<Refusal, 13> kRefusedByRun = {{
+    {"--all", "run looks at the processes of its command; cudart-doctor --all at all of the node"},
     {"--pid", "run inspects the command that it starts; without run, --pid inspects a process"},
     {"--port",
      "run inspects the command that it starts; --ready-when port:N waits until it listens"},
@@ -129,6 +130,47 @@ std::string check_run(const CLI::App& app, const Options& options) {
     return "run: the command is missing: cudart-doctor run [OPTIONS] -- CMD ARG...";
   }
   if (options.launch.command.front().empty()) return "run: the command's name is empty";
+  return check_report_shape(app, options);
+}
+
+/// "tree" or "--all", for a message.
+std::string_view many_name(const Options& options) {
+  return options.command == Command::tree ? "tree" : "--all";
+}
+
+constexpr std::array<Refusal, 10> kRefusedByMany = {{
+    {"--from", "it looks at living processes; a snapshot is of one process"},
+    {"--load", "it looks at living processes; cudart-doctor --load LIB loads one by itself"},
+    {"--python", "each process has a Python of its own; it goes with --pid alone"},
+    {"--peer", "it goes with --pid alone"},
+    {"--probe-anyway", "it never probes; cudart-doctor --pid PID --probe on does"},
+    {"--probe-lookalikes", "it never probes; cudart-doctor --pid PID --probe on does"},
+    {"--devices", "it never probes; cudart-doctor --pid PID --probe on does"},
+    {"--pairs", "it never probes; cudart-doctor --pid PID --probe on does"},
+    {"--explain-selection", "it shows no rule's steps; cudart-doctor --pid PID does"},
+    {"--github", "it writes no annotations; the report of one process does"},
+}};
+
+/// Many processes are read only, and shown in few formats.
+std::string check_many(const CLI::App& app, const Options& options) {
+  const std::string name = std::string(many_name(options)) + ": ";
+  if (options.command == Command::tree && app.count("--all") != 0) {
+    return "tree: --all: the whole node is cudart-doctor --all, without tree";
+  }
+  for (const Refusal& each : kRefusedByMany) {
+    if (app.count(each.option) != 0) {
+      return name + each.option + ": " + std::string(each.instead);
+    }
+  }
+  if (options.command == Command::tree && !options.pid && !options.port) {
+    return "tree: name the process at its top: cudart-doctor tree --pid PID, or --port N";
+  }
+  if (options.probe.mode != ProbeMode::off) {
+    return name + "--probe: it never probes; cudart-doctor --pid PID --probe on does";
+  }
+  const bool has_format = options.format == Format::text || options.format == Format::json ||
+                          options.format == Format::line || options.format == Format::prometheus;
+  if (!has_format) return name + "--format is text, json, line or prometheus";
   return check_report_shape(app, options);
 }
 
@@ -195,9 +237,16 @@ bool has_flag(std::span<const char* const> arguments, std::string_view flag) {
 std::string find_slip(const CLI::App& app, const Options& options) {
   if (options.command == Command::diff) return check_diff(app, options);
   if (options.command == Command::json_schema) return check_schema(app);
+  if (options.looks_at_many()) return check_many(app, options);
   if (options.command == Command::run) {
     const std::string slip = check_run(app, options);
     return slip.empty() ? check_together(options) : slip;
+  }
+  if (app.count("--json-schema") != 0) {
+    return "--json-schema: prints the schema and nothing else: cudart-doctor --json-schema";
+  }
+  if (app.count("--all") != 0) {
+    return "--all: it is no option of this command, it looks at the node";
   }
   std::string slip = check_no_look(app, options);
   if (slip.empty()) slip = check_report_shape(app, options);

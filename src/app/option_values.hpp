@@ -42,4 +42,12 @@ inline CLI::Validator one_of(std::vector<NamedValue> values) {
           ""};
 }
 
+/// Refuses nothing. Its name says what completion offers where the placeholder in --help does not:
+/// words ("trace|debug"), "file", or a list of option_table.cpp ("policy").
+inline CLI::Validator offers(std::string what) {
+  CLI::Validator out{std::string()};
+  out.name(std::move(what));
+  return out;
+}
+
 }  // namespace cudart_doctor

@@ -19,6 +19,7 @@
 #include "option_checks.hpp"
 #include "option_values.hpp"
 #include "option_words.hpp"
+#include "options_parser.hpp"
 #include "options_run.hpp"
 
 namespace cudart_doctor {
@@ -58,6 +59,8 @@ Examples:
   cudart-doctor --from snap --explain-selection    how the choice is made
   cudart-doctor explain - < server.log  from an error text to its cause
   cudart-doctor diff good.json snap     what changed since it last worked
+  cudart-doctor tree --port 8000        a whole server: every rank, the odd one
+  cudart-doctor --all --format line     every process of the node
 
 It reads /proc and files; it never stops, traces or writes to the process. A
 probe runs in processes of its own, with the rights of the one inspected. `run`
@@ -111,6 +114,9 @@ void add_target(CLI::App& app, Options& options) {
   auto* load = app.add_option("--load", options.load, "Open this library first (no process named)")
                    ->type_name("LIB")
                    ->allow_extra_args(false);
+  auto* all = app.add_flag_callback(
+      "--all", [&options] { options.command = Command::node; },
+      "Inspect every process of the node");
   app.add_option("--python", options.python,
                  "Look at this Python's packages: a path, a virtual environment, a name on PATH")
       ->check(CLI::Validator(check_named, ""))
@@ -124,6 +130,7 @@ void add_target(CLI::App& app, Options& options) {
   pid->excludes(port)->excludes(from)->excludes(load);
   port->excludes(from)->excludes(load);
   from->excludes(load);
+  all->excludes(pid)->excludes(port)->excludes(from)->excludes(load);
 }
 
 void add_report(CLI::App& app, Options& options) {
@@ -148,12 +155,13 @@ void add_report(CLI::App& app, Options& options) {
          },
          "Every step of a rule: the headline's, ID, or all")
       ->check(CLI::Validator(check_explained, ""))
+      ->check(offers("rule"))
       ->expected(0, 1)
       ->type_name("[ID]");
   app.add_flag_callback(
       "--deep", [&options] { options.depth = ScanDepth::deep; },
       "Search every mapped library for a static runtime");
-  app.add_option("--color", options.color, "Colours: auto, always or never")
+  app.add_option("--color", options.color, "Colours (auto)")
       ->transform(one_of({{"auto", int(ColorChoice::automatic)},
                           {"always", int(ColorChoice::always)},
                           {"never", int(ColorChoice::never)}}))
@@ -166,6 +174,7 @@ void add_report(CLI::App& app, Options& options) {
 void add_verdict(CLI::App& app, Options& options) {
   app.add_option("--policy", options.policy, "Selection rule that the headline follows")
       ->check(CLI::Validator(check_policy, ""))
+      ->check(offers("policy"))
       ->type_name("ID");
   app.add_option("--fail-on", options.fail_on, "Lowest severity that exits with 1 (error)")
       ->transform(one_of({{"info", int(Severity::info)},
@@ -177,7 +186,7 @@ void add_verdict(CLI::App& app, Options& options) {
   for (std::size_t i = 0; i < kExitStyleNames.size(); ++i) {
     styles.push_back({kExitStyleNames[i], int(i)});
   }
-  app.add_option("--exit-style", options.exit_style, "What the exit code says (see below)")
+  app.add_option("--exit-style", options.exit_style, "What the exit code says: see below (default)")
       ->transform(one_of(std::move(styles)))
       ->type_name("default|nagios|npd|always-zero");
   app.add_option_function<std::vector<std::string>>(
@@ -190,6 +199,7 @@ void add_verdict(CLI::App& app, Options& options) {
            }
          },
          "Show this finding, but do not count it; with a last day (UTC)")
+      ->check(offers("finding"))
       ->type_name("ID[:until=DATE]")
       ->allow_extra_args(false);
   app.add_option("--allow-file", options.allow_files, "The same, one a line; # begins a comment")
@@ -254,8 +264,10 @@ void add_running(CLI::App& app, Options& options) {
       ->check(CLI::Validator(check_finite, ""))
       ->check(CLI::Range(0.1, 86400.0))
       ->type_name("SECONDS");
+  const std::vector<std::string> levels = {"trace", "debug", "info", "warn", "error", "off"};
   app.add_option("--log-level", options.log_level, "Messages on stderr (default: warn)")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}).description(""))
+      ->check(CLI::IsMember(levels).description(""))
+      ->check(offers(join(levels, "|")))
       ->type_name("LEVEL");
   app.add_flag_callback(
       "--json-schema", [&options] { options.command = Command::json_schema; },
@@ -269,6 +281,7 @@ void add_diff(CLI::App& diff, Options& options) {
                   "2 to 4096 JSON reports or snapshots' folders; - is stdin")
       ->required()
       ->expected(2, kMostReports)
+      ->check(offers("file"))
       ->type_name("A B...");
   diff.add_option_function<std::vector<std::string>>(
           "--ignore",
@@ -285,9 +298,52 @@ void add_diff(CLI::App& diff, Options& options) {
             return parse_ignored(word) ? std::string() : "'" + word + "' names no area; " + areas();
           },
           ""))
+      ->check(offers("area"))
       ->allow_extra_args(false)
       ->type_name("AREA[:NAME]");
 }
+
+}  // namespace
+
+void build_parser(CLI::App& app, Options& options) {
+  app.description("Which CUDA runtime would this process use, who picks it, and does it work?");
+  app.name("cudart-doctor");
+  app.set_version_flag("--version", "cudart-doctor " CUDART_DOCTOR_VERSION);
+  app.formatter(std::make_shared<HelpFormat>());
+  app.footer(kSubcommandFooter);  // Subcommands take it over as they are added.
+  app.fallthrough();
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  add_target(app, options);
+  add_report(app, options);
+  add_verdict(app, options);
+  add_probe(app, options);
+  add_running(app, options);
+
+  add_run(app, options);
+  auto* snapshot = app.add_subcommand("snapshot", "Keep what was observed in a folder");
+  snapshot->add_option("--dir", options.directory, "New or empty folder")
+      ->required()
+      ->type_name("DIR");
+  auto* policies = app.add_subcommand("policies", "List the selection rules that are known");
+  policies->add_option("policy", options.listed, "Only this one")
+      ->check(CLI::Validator(check_policy_or_profile, ""))
+      ->check(offers("policy"))
+      ->type_name("ID");
+  auto* explain = app.add_subcommand("explain", "Explain a finding, a code, or a log on stdin");
+  explain
+      ->add_option("subject", options.subject,
+                   "RT04, lookalike-selected, 201 or a CUDA name; "
+                   "- reads a log from stdin (none: all findings)")
+      ->check(offers("subject"))
+      ->type_name("ID|CODE|-");
+  app.add_subcommand("tree", "A process and all below it; which rank is odd");
+  auto* diff = app.add_subcommand("diff", "What changed between reports, which one is odd");
+  add_diff(*diff, options);
+  app.require_subcommand(0, 1);
+  app.footer(kFooter);
+}
+
+namespace {
 
 /// Behind "--" stands the command of `run`, which is no business of the parser's.
 struct CommandLine {
@@ -312,38 +368,8 @@ std::variant<Options, Immediate> parse_arguments(const CommandLine& line) {
   const int argc = static_cast<int>(line.own.size());
   const char* const* const argv = line.own.data();
   Options options;
-  CLI::App app{"Which CUDA runtime would this process use, who picks it, and does it work?",
-               "cudart-doctor"};
-  app.set_version_flag("--version", "cudart-doctor " CUDART_DOCTOR_VERSION);
-  app.formatter(std::make_shared<HelpFormat>());
-  app.footer(kSubcommandFooter);  // Subcommands take it over as they are added.
-  app.fallthrough();
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
-  add_target(app, options);
-  add_report(app, options);
-  add_verdict(app, options);
-  add_probe(app, options);
-  add_running(app, options);
-
-  auto* run = add_run(app, options);
-  auto* snapshot = app.add_subcommand("snapshot", "Keep what was observed in a folder");
-  snapshot->add_option("--dir", options.directory, "New or empty folder")
-      ->required()
-      ->type_name("DIR");
-  auto* policies = app.add_subcommand("policies", "List the selection rules that are known");
-  policies->add_option("policy", options.listed, "Only this one")
-      ->check(CLI::Validator(check_policy_or_profile, ""))
-      ->type_name("ID");
-  auto* explain = app.add_subcommand("explain", "Explain a finding, a code, or a log on stdin");
-  explain
-      ->add_option("subject", options.subject,
-                   "RT04, lookalike-selected, 201 or a CUDA name; "
-                   "- reads a log from stdin (none: all findings)")
-      ->type_name("ID|CODE|-");
-  auto* diff = app.add_subcommand("diff", "What changed between reports, which one is odd");
-  add_diff(*diff, options);
-  app.require_subcommand(0, 1);
-  app.footer(kFooter);
+  CLI::App app;
+  build_parser(app, options);
 
   try {
     app.parse(argc, argv);
@@ -354,20 +380,25 @@ std::variant<Options, Immediate> parse_arguments(const CommandLine& line) {
     if (code == 0) return Immediate{.text = out.str()};
     return usage_error(explain_slip(error, app, line.command) + "\n", {argv, argv + argc});
   }
-  if (run->parsed()) {
+  const auto given = [&app](const char* name) { return app.got_subcommand(name); };
+  if (given("run")) {
     options.command = Command::run;
     options.launch.command = line.command;
     options.launch.report_to_stderr = app.count("--output") == 0;
     options.probe.mode = ProbeMode::off;
   }
-  if (snapshot->parsed()) options.command = Command::snapshot;
-  if (policies->parsed()) options.command = Command::policies;
-  if (explain->parsed()) {
+  if (given("snapshot")) options.command = Command::snapshot;
+  if (given("policies")) options.command = Command::policies;
+  if (given("explain")) {
     options.command = Command::explain;
     // A question about a text is no reason to use a card unasked.
     if (options.probe.mode == ProbeMode::automatic) options.probe.mode = ProbeMode::off;
   }
-  if (diff->parsed()) options.command = Command::diff;
+  if (given("tree")) options.command = Command::tree;
+  // Many processes, and cards that they use: never.
+  const bool may_probe = options.probe.mode == ProbeMode::automatic;
+  if (options.looks_at_many() && may_probe) options.probe.mode = ProbeMode::off;
+  if (given("diff")) options.command = Command::diff;
   const std::string slip = find_slip(app, options);
   if (!slip.empty()) return usage_error(slip + "\n", {argv, argv + argc});
   return options;

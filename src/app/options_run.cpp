@@ -50,7 +50,7 @@ Examples:
 
 }  // namespace
 
-CLI::App* add_run(CLI::App& app, Options& options) {
+void add_run(CLI::App& app, Options& options) {
   CLI::App& run = *app.add_subcommand("run", "Start a command, record its loads, judge it");
   run.footer(kRunFooter);
   LaunchRequest& launch = options.launch;
@@ -63,6 +63,7 @@ CLI::App* add_run(CLI::App& app, Options& options) {
          },
          "Judge then, not at the end: mapped:TEXT (loaded, with TEXT in its path), port:N, "
          "output:REGEX (grep -E), after:SECONDS, stable:SECONDS (without a load)")
+      ->check(offers("condition"))
       ->type_name("CONDITION");
   run.add_option("--then", launch.then, "Behind that: let it go on (default), or stop it")
       ->transform(one_of({{"keep", int(AfterReady::keep)}, {"stop", int(AfterReady::stop)}}))
@@ -76,7 +77,6 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   run.add_flag_callback(
       "--no-ptrace", [&launch] { launch.ptrace = false; },
       "Do not hold processes before their end; judge them at their last load");
-  return &run;
 }
 
 }  // namespace cudart_doctor

@@ -8,6 +8,6 @@
 namespace cudart_doctor {
 
 /// Adds the subcommand, its options and its help; `options` has to outlive the parse.
-CLI::App* add_run(CLI::App& app, Options& options);
+void add_run(CLI::App& app, Options& options);
 
 }  // namespace cudart_doctor

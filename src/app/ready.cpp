@@ -85,6 +85,12 @@ Result<ReadyCondition> parse_ready(std::string_view text) {
                                     "after:SECONDS, stable:SECONDS");
 }
 
+std::vector<std::string> ready_beginnings() {
+  std::vector<std::string> out;
+  for (const NamedKind& each : kKinds) out.push_back(std::string(each.name) + ":");
+  return out;
+}
+
 void ReadyWatch::loaded(std::string_view path, Time now) {
   last_load_ = now;
   const bool held = path.find(condition_.text) != std::string_view::npos;

@@ -15,6 +15,7 @@
 #include "cudart_doctor/app/outcome.hpp"
 #include "cudart_doctor/app/policies.hpp"
 #include "cudart_doctor/app/redact.hpp"
+#include "cudart_doctor/app/tree.hpp"
 #include "cudart_doctor/render/diff.hpp"
 #include "cudart_doctor/render/render.hpp"
 
@@ -136,6 +137,8 @@ WorkResult result_of(const Options& options, const World& world) {
     case Command::policies: return listed(options, world);
     case Command::explain: return explain(options, world);
     case Command::diff: return diff(options, world);
+    case Command::tree:
+    case Command::node: return inspect_many(options, world);
     case Command::run:
     case Command::snapshot:
     case Command::inspect: break;

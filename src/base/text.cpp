@@ -125,6 +125,7 @@ std::string_view trim(std::string_view text) {
 }
 
 std::string_view base_name(std::string_view path) {
+  if (path.empty()) return path;  // Its data may be null, which memrchr must not be given.
   // Asked of every path again and again; rfind goes byte by byte.
   const void* const slash = ::memrchr(path.data(), '/', path.size());
   if (slash == nullptr) return path;

@@ -61,6 +61,24 @@ std::optional<std::string> parse_driver_version(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<GpuInformation> parse_gpu_information(std::string_view text) {
+  GpuInformation out;
+  bool has_minor = false;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    const std::string_view name = trim(line.substr(0, colon));
+    const std::string_view value = trim(line.substr(colon + 1));
+    if (name == "GPU UUID" && value.starts_with("GPU-")) out.uuid = value;
+    if (name != "Device Minor") continue;
+    const auto minor = parse_unsigned(value, 10);
+    has_minor = minor.has_value();
+    out.number = minor.value_or(0);
+  }
+  if (!has_minor || out.uuid.empty()) return std::nullopt;
+  return out;
+}
+
 std::optional<int> parse_ptrace_scope(std::string_view text) {
   constexpr int kHighest = 3;
   const auto value = parse_unsigned(trim(text), 10);

@@ -249,6 +249,12 @@ std::size_t count_counted(const Report& report) {
       report.findings, [](const Finding& finding) { return finding.allowed.empty(); }));
 }
 
+std::string severity_count(std::uint64_t count, Severity severity) {
+  const bool countable = severity == Severity::error || severity == Severity::warning;
+  return countable ? count_of(count, name_of(severity))
+                   : count_of(count, name_of(severity), name_of(severity));
+}
+
 std::vector<std::string> finding_counts(const Report& report) {
   constexpr std::array kOrder = {Severity::critical, Severity::error, Severity::warning,
                                  Severity::info};
@@ -259,10 +265,7 @@ std::vector<std::string> finding_counts(const Report& report) {
           return finding.severity == severity && finding.allowed.empty();
         }));
     if (count == 0) continue;
-    // "2 warnings", "2 errors", but "2 critical", "2 info".
-    const bool countable = severity == Severity::error || severity == Severity::warning;
-    counts.push_back(countable ? count_of(count, name_of(severity))
-                               : count_of(count, name_of(severity), name_of(severity)));
+    counts.push_back(severity_count(count, severity));
   }
   const std::size_t allowed = report.findings.size() - count_counted(report);
   if (allowed > 0) counts.push_back(count_of(allowed, "allowed", "allowed"));

@@ -68,6 +68,9 @@ std::size_t count_counted(const Report& report);
 /// allowed". Empty without a finding.
 std::vector<std::string> finding_counts(const Report& report);
 
+/// "2 warnings", "2 errors", but "2 critical", "2 info".
+std::string severity_count(std::uint64_t count, Severity severity);
+
 /// "libcudart 12.8", "a file that only has the name": what a candidate is, in a sentence.
 std::string candidate_phrase(const Candidate& candidate);
 

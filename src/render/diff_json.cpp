@@ -78,12 +78,17 @@ Json pair_json(const DigestPair& pair) {
   Json out;
   out["from"] = digest_label(pair.first);
   out["to"] = digest_label(pair.second);
-  out["changes"] = Json::array();
-  for (const Change& change : pair.changes) out["changes"].push_back(change_json(change));
+  out["changes"] = json_changes(pair.changes);
   return out;
 }
 
 }  // namespace
+
+Json json_changes(const std::vector<Change>& changes) {
+  Json out = Json::array();
+  for (const Change& change : changes) out.push_back(change_json(change));
+  return out;
+}
 
 std::string render_diff_json(const Comparison& comparison, int exit_code) {
   Json out;

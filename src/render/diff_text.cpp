@@ -1,39 +1,17 @@
 // `diff` for a terminal: who differs and how gravely, then what, by area.
 #include <algorithm>
-#include <array>
 
 #include "cudart_doctor/analyze/diff.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/render/diff.hpp"
 #include "render/diff_rows.hpp"
+#include "render/diff_words.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
 namespace {
 
 constexpr std::size_t kMaxMembers = 4;  // Of a group, unless verbose.
-
-int rank_of(std::string_view severity) {
-  constexpr std::array<std::string_view, 5> kRanks = {"", "info", "warning", "error", "critical"};
-  const auto found = std::find(kRanks.begin(), kRanks.end(), severity);
-  return static_cast<int>(found - kRanks.begin());
-}
-
-std::string worst_of(const ReportDigest& digest) {
-  std::string out = digest.worst.empty() ? "no finding" : printable(digest.worst);
-  if (digest.undecided) out += ", undecided";
-  return out;
-}
-
-/// "worse, critical instead of warning"
-std::string verdict_phrase(const ReportDigest& before, const ReportDigest& after) {
-  const int change = rank_of(after.worst) - rank_of(before.worst);
-  if (change == 0 && before.undecided == after.undecided) {
-    return "same verdict (" + worst_of(after) + ")";
-  }
-  const std::string_view word = change > 0 ? "worse, " : change < 0 ? "better, " : "";
-  return std::string(word) + worst_of(after) + " instead of " + worst_of(before);
-}
 
 /// "A, B, C": all of them where they are few, else the first ones and how many more there are.
 std::string labels_of(const std::vector<std::size_t>& members) {
@@ -68,7 +46,7 @@ void write_identity(TextWriter& writer, const Comparison& comparison, std::size_
 /// The report's own headline, where it is about a finding: else it speaks of runtimes by letters
 /// that hold in that report only.
 void write_headline(TextWriter& writer, const ReportDigest& digest) {
-  const bool tells = rank_of(digest.worst) > rank_of("info");
+  const bool tells = tells_of_more_than_info(digest);
   writer.labelled("",
                   tells ? printable(digest.worst) + ": " + printable(digest.sentence)
                         : "nothing found that is graver than info",
@@ -124,16 +102,6 @@ void write_equal(TextWriter& writer, const Comparison& comparison) {
 std::string pair_line(const Comparison& comparison, const DigestPair& pair) {
   return verdict_phrase(comparison.reports[pair.first], comparison.reports[pair.second]) +
          "; different: " + summary_of(pair.changes);
-}
-
-const std::string* taken_by(const ReportDigest& digest, const std::string& policy) {
-  for (const Trait& trait : digest.traits) {
-    if (trait.area != Area::selections || trait.keys[1] != policy) continue;
-    for (const Attribute& each : trait.attributes) {
-      if (each.name == "takes" && each.known) return &each.value;
-    }
-  }
-  return nullptr;
 }
 
 /// The one change that decides: what the rule takes that both headlines speak of.

@@ -70,6 +70,18 @@ bool is_of(const std::vector<const Change*>& changes, std::string_view attribute
       changes, [attribute](const Change* change) { return change->attribute == attribute; });
 }
 
+int rank_of(std::string_view severity) {
+  constexpr std::array<std::string_view, 5> kRanks = {"", "info", "warning", "error", "critical"};
+  const auto found = std::find(kRanks.begin(), kRanks.end(), severity);
+  return static_cast<int>(found - kRanks.begin());
+}
+
+std::string worst_of(const ReportDigest& digest) {
+  std::string out = digest.worst.empty() ? "no finding" : printable(digest.worst);
+  if (digest.undecided) out += ", undecided";
+  return out;
+}
+
 /// Whether it follows from another of `changes`.
 bool follows(const Change& change, const std::vector<const Change*>& changes) {
   if (change.attribute == "file") return is_of(changes, "place");
@@ -110,6 +122,29 @@ std::string words_of_changes(const std::vector<const Change*>& changes) {
     out.append(out.empty() ? "" : "; ").append(words_of_change(*change));
   }
   return out;
+}
+
+std::string verdict_phrase(const ReportDigest& before, const ReportDigest& after) {
+  const int change = rank_of(after.worst) - rank_of(before.worst);
+  if (change == 0 && before.undecided == after.undecided) {
+    return "same verdict (" + worst_of(after) + ")";
+  }
+  const std::string_view word = change > 0 ? "worse, " : change < 0 ? "better, " : "";
+  return std::string(word) + worst_of(after) + " instead of " + worst_of(before);
+}
+
+bool tells_of_more_than_info(const ReportDigest& digest) {
+  return rank_of(digest.worst) > rank_of("info");
+}
+
+const std::string* taken_by(const ReportDigest& digest, const std::string& policy) {
+  for (const Trait& trait : digest.traits) {
+    if (trait.area != Area::selections || trait.keys[1] != policy) continue;
+    for (const Attribute& each : trait.attributes) {
+      if (each.name == "takes" && each.known) return &each.value;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace cudart_doctor

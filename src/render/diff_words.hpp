@@ -13,4 +13,13 @@ namespace cudart_doctor {
 /// and one kind.
 std::string words_of_changes(const std::vector<const Change*>& changes);
 
+/// "worse, critical instead of warning"
+std::string verdict_phrase(const ReportDigest& before, const ReportDigest& after);
+
+/// Whether its headline is about a finding.
+bool tells_of_more_than_info(const ReportDigest& digest);
+
+/// What the rule `policy` takes there: a path; nullptr where that is not known.
+const std::string* taken_by(const ReportDigest& digest, const std::string& policy);
+
 }  // namespace cudart_doctor

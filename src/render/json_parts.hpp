@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cudart_doctor/model/comparison.hpp"
 #include "cudart_doctor/model/report.hpp"
 
 namespace cudart_doctor {
@@ -57,6 +58,8 @@ Json json_selections(const Report& report);
 Json json_findings(const Report& report);
 Json json_probe(const Report& report);
 Json json_peers(const Snapshot& snapshot);
+/// What differs between two reports (docs/diff.md).
+Json json_changes(const std::vector<Change>& changes);
 Json json_run(const Report& report, const Recording& recording);
 
 }  // namespace cudart_doctor

@@ -1,11 +1,12 @@
 // The answer in one line, for readers that take no more: verdict and code first, then as much of
 // the sentence as fits.
 #include <algorithm>
-#include <array>
+#include <cstddef>
 
 #include "cudart_doctor/analyze/timeline.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "render/describe.hpp"
+#include "render/line_parts.hpp"
 #include "render/names.hpp"
 #include "render/run_phrases.hpp"
 #include "render/text_writer.hpp"
@@ -13,65 +14,6 @@
 
 namespace cudart_doctor {
 namespace {
-
-// Node-problem-detector cuts at bytes (its examples: 80), wherever that is in a character.
-constexpr std::size_t kMaxBytes = 80;
-
-/// `text` (printable) in `room` bytes, cut between words where that leaves at least half.
-std::string shortened(std::string_view text, std::size_t room) {
-  if (text.size() <= room) return std::string(text);
-  // No character has more columns than bytes, so that this ends; most have one of both.
-  std::size_t columns = room;
-  std::string cut = cut_end(text, columns);
-  while (cut.size() > room) cut = cut_end(text, --columns);
-  const std::size_t blank = cut.rfind(' ');
-  if (blank != std::string::npos && blank >= room / 2) return cut.substr(0, blank) + " ...";
-  return cut;
-}
-
-std::string_view nagios_word(RunEnd end) {
-  switch (end) {
-    case RunEnd::ok: return "OK";
-    case RunEnd::warned: return "WARNING";
-    case RunEnd::findings: return "CRITICAL";
-    case RunEnd::usage:
-    case RunEnd::undecided: return "UNKNOWN";
-  }
-  return {};
-}
-
-/// A bar begins the performance data, and no escape for it is known.
-std::string without_bars(std::string_view text) {
-  std::string out;
-  for (const char each : text) {
-    if (each == '|') {
-      out += "\\x7c";
-    } else {
-      out += each;
-    }
-  }
-  return out;
-}
-
-struct Line {
-  std::string word;      ///< "CRITICAL"
-  std::string code;      ///< "RT04"; "" for none.
-  std::string sentence;  ///< Printable, without an end.
-  std::string who;       ///< " (pid 4121)"
-};
-
-std::string put_together(const Line& line, ExitStyle style) {
-  const bool nagios = style == ExitStyle::nagios;
-  std::string head = nagios ? "CUDART " + line.word + " - " : line.word + " ";
-  if (!line.code.empty()) head += line.code + " ";
-  const std::string sentence = nagios ? without_bars(line.sentence) : line.sentence;
-  return head + shortened(sentence, kMaxBytes - head.size() - line.who.size()) + line.who;
-}
-
-std::string without_stop(std::string sentence) {
-  if (sentence.ends_with('.')) sentence.pop_back();
-  return sentence;
-}
 
 /// Each consumer that is there and takes the candidate, once, by its name alone.
 std::vector<std::string> takers_of(const Report& report, std::size_t candidate) {
@@ -143,7 +85,7 @@ Line line_of(const Report& report) {
     line.code = printable(finding.id);
     constexpr std::size_t kBlanks = 2;
     const std::size_t used = line.word.size() + line.code.size() + line.who.size() + kBlanks;
-    line.sentence = finding_sentence(report, kMaxBytes - std::min(used, kMaxBytes));
+    line.sentence = finding_sentence(report, kMaxLineBytes - std::min(used, kMaxLineBytes));
   } else {
     line.word = verdict_view(report).word;
     line.sentence = calm_sentence(report);
@@ -152,20 +94,11 @@ Line line_of(const Report& report) {
   return line;
 }
 
-/// "critical=1;;;0 error=0;;;0 ...": counts to draw; thresholds are --fail-on's business.
-std::string performance_data(const Report& report) {
-  constexpr std::array kOrder = {Severity::critical, Severity::error, Severity::warning,
-                                 Severity::info};
-  std::string out;
-  const std::size_t counted = count_counted(report);
-  for (const Severity severity : kOrder) {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < counted; ++i) {
-      if (report.findings[i].severity == severity) ++count;
-    }
-    out.append(name_of(severity)).append("=" + std::to_string(count) + ";;;0 ");
-  }
-  return out + "allowed=" + std::to_string(report.findings.size() - counted) + ";;;0";
+std::size_t count_of_severity(const Report& report, Severity severity) {
+  const auto end = report.findings.begin() + std::ptrdiff_t(count_counted(report));
+  return static_cast<std::size_t>(
+      std::count_if(report.findings.begin(), end,
+                    [severity](const Finding& each) { return each.severity == severity; }));
 }
 
 }  // namespace
@@ -175,7 +108,9 @@ std::string render_line(const Report& report) {
   std::string line = put_together(line_of(report), style);
   // Where nothing was decided a zero would be a claim.
   if (style == ExitStyle::nagios && report.verdict.end != RunEnd::undecided) {
-    line += " | " + performance_data(report);
+    line += " | " +
+            performance_data([&](Severity severity) { return count_of_severity(report, severity); },
+                             report.findings.size() - count_counted(report));
   }
   return line + "\n";
 }

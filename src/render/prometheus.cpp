@@ -1,87 +1,17 @@
 // Gauges for the textfile collector of node_exporter. It skips a whole file for one time stamp,
 // and a label whose values have no bound fills the database: no PID, no path, no foreign text.
-#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cudart_doctor/analyze/rules.hpp"
-#include "cudart_doctor/base/utc_time.hpp"
 #include "render/describe.hpp"
 #include "render/names.hpp"
-#include "render/style.hpp"
+#include "render/prometheus_gauge.hpp"
 
 namespace cudart_doctor {
 namespace {
-
-struct Label {
-  std::string_view name;
-  std::string value;  ///< One of our own words, or a number.
-};
-
-/// A value between quotes, as the text format has it.
-std::string quoted(std::string_view value) {
-  std::string out = "\"";
-  for (const char each : printable(value)) {
-    if (each == '\\' || each == '"') out += '\\';
-    out += each;
-  }
-  return out + "\"";
-}
-
-/// A metric: HELP and TYPE once, then its samples. One without samples is left out whole.
-class Gauge {
- public:
-  Gauge(std::string_view name, std::string_view help)
-      : name_(std::string("cudart_doctor_").append(name)), help_(help) {}
-
-  void add(const std::vector<Label>& labels, std::string_view value) {
-    std::string text;
-    for (const Label& label : labels) {
-      if (!text.empty()) text += ',';
-      text.append(label.name).append("=").append(quoted(label.value));
-    }
-    samples_ += name_;
-    if (!text.empty()) samples_ += "{" + text + "}";
-    samples_.append(" ").append(value).append("\n");
-  }
-  void add(const std::vector<Label>& labels, std::uint64_t value) {
-    add(labels, std::to_string(value));
-  }
-
-  [[nodiscard]] std::string text() const {
-    if (samples_.empty()) return {};
-    return "# HELP " + name_ + " " + help_ + "\n# TYPE " + name_ + " gauge\n" + samples_;
-  }
-
- private:
-  std::string name_;
-  std::string help_;
-  std::string samples_;
-};
-
-std::string build_info() {
-  Gauge gauge("build_info", "The cudart-doctor that wrote this; always 1.");
-  gauge.add({{"version", CUDART_DOCTOR_VERSION}}, 1);
-  return gauge.text();
-}
-
-std::string verdict(RunEnd end) {
-  Gauge gauge("verdict", "1 for what the last run concluded, 0 for the others.");
-  for (const RunEnd each : {RunEnd::ok, RunEnd::warned, RunEnd::findings, RunEnd::undecided}) {
-    gauge.add({{"state", std::string(name_of(each))}}, each == end ? 1 : 0);
-  }
-  return gauge.text();
-}
-
-std::string last_run(const CaptureFacts& capture) {
-  Gauge gauge("last_run_timestamp_seconds", "When the process was looked at, Unix time.");
-  if (const auto time = parse_utc_time(capture.taken_at)) {
-    gauge.add({}, std::to_string(time->time_since_epoch().count()));
-  }
-  return gauge.text();
-}
 
 /// Whether a finding is counted among the allowed ones.
 enum class Counted : bool { no, yes };
@@ -203,11 +133,14 @@ std::string ipc_pairs(const Report& report) {
 }  // namespace
 
 std::string render_prometheus(const Report& report) {
-  return build_info() + last_run(report.snapshot.capture) + verdict(report.verdict.end) +
-         findings(report, Counted::yes) + findings(report, Counted::no) + mapped_runtimes(report) +
-         consumers(report) + probe(report) + ipc_pairs(report);
+  return build_info_gauge() + last_run_gauge(report.snapshot.capture.taken_at) +
+         verdict_gauge(report.verdict.end) + findings(report, Counted::yes) +
+         findings(report, Counted::no) + mapped_runtimes(report) + consumers(report) +
+         probe(report) + ipc_pairs(report);
 }
 
-std::string render_error_prometheus() { return build_info() + verdict(RunEnd::undecided); }
+std::string render_error_prometheus() {
+  return build_info_gauge() + verdict_gauge(RunEnd::undecided);
+}
 
 }  // namespace cudart_doctor

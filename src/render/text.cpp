@@ -195,6 +195,8 @@ void write_list(TextWriter& writer, std::string_view label, const std::vector<st
   write_left_out(writer, label, {.all = items.size(), .shown = shown});
 }
 
+}  // namespace
+
 void write_main_finding(TextWriter& writer, const Finding& finding) {
   if (!finding.effect.empty()) writer.labelled("EFFECT", printable(finding.effect));
   writer.labelled("OWNER", owner_advice(finding.owner));
@@ -202,6 +204,8 @@ void write_main_finding(TextWriter& writer, const Finding& finding) {
   write_numbered(writer, "FIX", finding.fixes, writer.room().fixes);
   write_list(writer, "NO HELP", finding.no_help, writer.room().no_help);
 }
+
+namespace {
 
 /// The finding whose remedy this is too, where it stands further up; nullptr: none.
 const Finding* told_before(const Report& report, std::size_t index) {

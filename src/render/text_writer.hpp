@@ -116,6 +116,9 @@ std::string severity_word(Severity severity);
 /// The first lines: how grave, which process, where; then the answer.
 void write_head(TextWriter& writer, const Report& report);
 
+/// Effect, owner, what was seen, remedies of the finding that leads a report, in this room.
+void write_main_finding(TextWriter& writer, const Finding& finding);
+
 /// Of a command that was recorded: how the library that matters came in, what the command did, what
 /// became of its other processes.
 void write_story(TextWriter& writer, const Report& report);

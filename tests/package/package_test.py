@@ -3,6 +3,7 @@
 package_test.py BUILD_FOLDER VERSION
 """
 
+import gzip
 import pathlib
 import re
 import shutil
@@ -13,6 +14,10 @@ import unittest
 
 BUILD, VERSION = sys.argv[1:3]
 DOCUMENTS = ("README.md", "CHANGELOG.md", "copyright", "docs/run.md", "docs/findings.md", "docs/report.schema.json")
+
+# Below share/: where the shells and man look in Debian.
+FOUND_BY_NAME = ("man/man1/cudart-doctor.1.gz", "bash-completion/completions/cudart-doctor",
+                 "fish/vendor_completions.d/cudart-doctor.fish")
 
 
 def run(*command):
@@ -29,22 +34,29 @@ class Installed(unittest.TestCase):
         run("cmake", "--install", BUILD, "--prefix", str(cls.folder / "prefix"), "--strip")
         run("cpack", "--config", f"{BUILD}/CPackConfig.cmake", "-G", "DEB;TGZ", "-B", str(cls.folder / "packed"))
 
-    def check_tree(self, prefix):
+    def check_tree(self, prefix, zsh="vendor-completions"):
         binary = prefix / "bin" / "cudart-doctor"
         self.assertEqual(run(str(binary), "--version"), f"cudart-doctor {VERSION}\n")
         for name in DOCUMENTS:
             self.assertTrue((prefix / "share" / "doc" / "cudart-doctor" / name).is_file(), name)
+        for name in (*FOUND_BY_NAME, f"zsh/{zsh}/_cudart-doctor"):
+            self.assertTrue((prefix / "share" / name).is_file(), name)
+        page = (prefix / "share" / FOUND_BY_NAME[0]).read_bytes()
+        # No name and no time in its head (flags, mtime), best compression (2): as Debian wants it.
+        self.assertEqual((page[3], page[4:8], page[8]), (0, bytes(4), 2))
+        self.assertIn(b"CUDART\\-DOCTOR 1", gzip.decompress(page))
         return binary
 
     def test_an_installed_program_runs(self):
-        self.check_tree(self.folder / "prefix")
+        # As below /usr/local.
+        self.check_tree(self.folder / "prefix", zsh="site-functions")
 
     def test_a_tarball_runs_where_it_was_unpacked(self):
         (tarball,) = (self.folder / "packed").glob("*.tar.gz")
         target = self.folder / "unpacked"
         target.mkdir()
         run("tar", "-xf", str(tarball), "-C", str(target), "--strip-components=2")
-        self.check_tree(target)
+        self.check_tree(target, zsh="site-functions")
 
     def test_a_debian_package_needs_the_c_library_and_nothing_else(self):
         (package,) = (self.folder / "packed").glob("*.deb")

@@ -35,6 +35,9 @@ std::vector<Change> differences(const ReportDigest& first, const ReportDigest& s
 /// Everything of `digest` that is compared, in a form in which equal reports are equal bytes.
 std::string canonical_text(const ReportDigest& digest);
 
+/// FNV-1a, 64 bits, in 16 hexadecimal digits: a label to compare by eye, nothing is decided by it.
+std::string fingerprint_of(std::string_view text);
+
 /// Groups the reports (two or more) and compares the groups.
 Comparison compare(std::vector<ReportDigest> reports);
 

@@ -64,6 +64,12 @@ struct Explained {
   std::vector<std::string> near;
 };
 
+/// By id or slug; case does not count. nullptr when there is none.
+const CatalogueEntry* find_finding(std::string_view word);
+
+/// Ids and slugs that look like `word`, the nearest first.
+std::vector<std::string> near_findings(std::string_view word);
+
 /// Finding by id or slug, code by number or by either of its names; case does not count.
 Explained look_up(std::string_view word);
 

@@ -7,12 +7,16 @@
 #include "cudart_doctor/analyze/judge.hpp"
 #include "cudart_doctor/app/options.hpp"
 #include "cudart_doctor/app/run.hpp"
+#include "cudart_doctor/collect/capture.hpp"
 #include "cudart_doctor/sys/supervise.hpp"
 
 namespace cudart_doctor {
 
 /// What is made of an identified report; the last step of a command.
 using Finish = std::function<WorkResult(Report report, const JudgeOptions& how)>;
+
+/// What a capture asks the pure layers.
+CaptureRules capture_rules(ScanDepth depth);
 
 /// Reads the files that the command line names. Errors: usage.
 Result<JudgeOptions> read_judging(const Options& options);

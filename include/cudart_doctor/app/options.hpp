@@ -18,7 +18,17 @@
 
 namespace cudart_doctor {
 
-enum class Command : std::uint8_t { inspect, run, snapshot, policies, explain, diff, json_schema };
+enum class Command : std::uint8_t {
+  inspect,
+  run,
+  snapshot,
+  policies,
+  explain,
+  diff,
+  tree,  ///< A process and all below it.
+  node,  ///< --all: every process.
+  json_schema
+};
 enum class Format : std::uint8_t { text, json, line, markdown, html, prometheus, junit };
 /// Whether findings also go to stderr as workflow commands of GitHub Actions.
 enum class Annotate : bool { no, github };
@@ -71,6 +81,10 @@ struct Options {
   LaunchRequest launch;                ///< run
   std::string listed;                  ///< policies: the one to list; empty: all.
 
+  /// Whether a tree or a whole node is looked at.
+  [[nodiscard]] bool looks_at_many() const {
+    return command == Command::tree || command == Command::node;
+  }
   /// Whether something that can be inspected was named.
   [[nodiscard]] bool names_target() const {
     return pid.has_value() || port.has_value() || !from.empty() || !load.empty();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cudart_doctor/base/result.hpp"
 
@@ -32,6 +33,9 @@ struct ReadyCondition {
 /// "mapped:TEXT", "port:N", "output:REGEX", "after:SECONDS" or "stable:SECONDS" (up to a day).
 /// Errors: usage, for the line behind "--ready-when: "; foreign bytes are escaped in it.
 Result<ReadyCondition> parse_ready(std::string_view text);
+
+/// What a condition may begin with: "mapped:", "port:", ...
+std::vector<std::string> ready_beginnings();
 
 class ReadyWatch {
  public:

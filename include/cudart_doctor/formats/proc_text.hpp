@@ -91,6 +91,14 @@ std::vector<std::uint64_t> parse_listeners(std::string_view text, std::uint16_t 
 /// The version in /proc/driver/nvidia/version; nothing when the text has none.
 std::optional<std::string> parse_driver_version(std::string_view text);
 
+/// A card as /proc/driver/nvidia/gpus/*/information names it.
+struct GpuInformation {
+  std::uint64_t number = 0;  ///< N of /dev/nvidiaN.
+  std::string uuid;
+};
+/// Nothing where one of the two is not in the text.
+std::optional<GpuInformation> parse_gpu_information(std::string_view text);
+
 /// The value of /proc/sys/kernel/yama/ptrace_scope, 0 to 3; nothing for another text.
 std::optional<int> parse_ptrace_scope(std::string_view text);
 

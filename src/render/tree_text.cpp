@@ -1,0 +1,323 @@
+// `tree` and `--all` for a terminal: the gravest process, then all of them in little, who is odd,
+// the remedy, what was not seen.
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "cudart_doctor/analyze/tree_rows.hpp"
+#include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/render/tree.hpp"
+#include "render/describe.hpp"
+#include "render/names.hpp"
+#include "render/text_writer.hpp"
+#include "render/tree_words.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+constexpr std::size_t kScreen = 40;       // Lines of a terminal.
+constexpr std::size_t kVerdictCell = 14;  // "CRITICAL RT04"
+constexpr std::size_t kDeepest = 8;       // Levels that are still indented.
+constexpr std::size_t kFewestTitle = 21;  // Columns of a title that still tell a rank.
+constexpr std::size_t kMaxHost = 24;      // Columns of the host's name, as in the report of one.
+
+/// How much of each part is shown, unless verbose.
+struct TreeRoom {
+  Fold fold = Fold::alike;
+  std::size_t rows = 24;
+  std::size_t groups = 6;
+  std::size_t unseen = 4;
+  std::size_t odd = 3;
+  std::size_t odd_lines = 6;
+  Room finding{.evidence = 1};
+};
+
+/// Columns behind `used` ones.
+std::size_t room_behind(const TextWriter& writer, std::size_t used) {
+  return writer.columns() - std::min(writer.columns(), used);
+}
+
+void write_head(TextWriter& writer, const TreeReport& report) {
+  const bool tree = report.scope == TreeScope::tree;
+  VerdictWords word{"OK", "", Tone::good};
+  const NodeProcess* who = tree && !report.processes.empty() ? &report.processes.front() : nullptr;
+  if (leads_with_finding(report)) {
+    who = &report.processes[*report.lead];
+    word = verdict_words(*who);
+  } else if (report.end == RunEnd::undecided) {
+    word = {"UNDECIDED", "", Tone::notice};
+  }
+  const std::string id = word.id.empty() ? "" : " " + word.id;
+  std::vector<std::string> places;
+  if (!report.host.empty())
+    places.push_back("node " + cut_middle(escape_foreign(report.host), kMaxHost));
+  if (who != nullptr && !who->gpus.empty()) places.push_back(short_gpu(who->gpus.front()));
+  std::string place = join(places, "  ");
+  const std::string lead = paint(word.word, word.tone, writer.color()) + id + "  ";
+  const std::size_t left = room_behind(writer, display_width(word.word + id) + 2);
+  const std::string title = who == nullptr ? "all processes" : process_words(*who);
+  const std::size_t beside = place.empty() ? left : left - std::min(left, display_width(place) + 2);
+  if (beside >= std::min(display_width(title), kFewestTitle)) {
+    writer.line(lead + cut_end(title, beside) + (place.empty() ? "" : "  ") + place);
+  } else {
+    writer.line(lead + cut_end(title, left));
+    writer.labelled("", place);
+  }
+  writer.entry({.hang = 0}, tree_sentence(report));
+  if (!report.undecided.empty()) {
+    writer.entry({.hang = 0}, "Not decided: " + printable(report.undecided));
+  }
+}
+
+std::string gpus_words(const NodeProcess& process) {
+  if (process.gpus.empty()) return {};
+  std::string out = "  " + short_gpu(process.gpus.front());
+  if (process.gpus.size() > 1) out += " +" + std::to_string(process.gpus.size() - 1);
+  return out;
+}
+
+/// " B CRITICAL RT04  " of what is drawn; the group's letter alone where it is short.
+std::string row_lead(const TextWriter& writer, const NodeProcess& process) {
+  const VerdictWords word = verdict_words(process);
+  const std::string id = word.id.empty() ? "" : " " + word.id;
+  const std::size_t width = display_width(word.word + id);
+  const std::string gap(width < kVerdictCell ? kVerdictCell - width : 1, ' ');
+  return " " + pad(group_letter(process.group), 3) + paint(word.word, word.tone, writer.color()) +
+         id + gap;
+}
+
+void write_row(TextWriter& writer, const TreeReport& report, const TreeRow& row) {
+  const NodeProcess& process = report.processes[row.process];
+  constexpr std::size_t kLead = 4 + kVerdictCell;
+  // What is drawn is never narrower than this.
+  const std::size_t deepest = room_behind(writer, kLead + kFewestTitle) / 2;
+  const std::string indent(2 * std::min({row.depth, kDeepest, deepest}), ' ');
+  const std::size_t left = room_behind(writer, kLead + indent.size());
+  if (row.folded != 0) {
+    std::string text = "... " + std::to_string(row.folded) + " more like this";
+    if (row.below > row.folded) text += ", " + std::to_string(row.below) + " processes";
+    writer.line(std::string(kLead, ' ') + indent + cut_end(text, left));
+    return;
+  }
+  std::string who = std::to_string(process.facts.pid);
+  const auto inner = inner_pid(process.facts);
+  if (inner && *inner != process.facts.pid) who += " (" + std::to_string(*inner) + ")";
+  const std::string text = who + " " + process_title(process.facts);
+  const std::string gpus = gpus_words(process);
+  const std::size_t beside = left - std::min(left, display_width(gpus));
+  const bool fits = beside >= std::min(display_width(text), kFewestTitle);
+  writer.line(row_lead(writer, process) + indent + cut_end(text, fits ? beside : left) +
+              (fits ? gpus : ""));
+}
+
+void write_tree(TextWriter& writer, const TreeReport& report, const TreeRoom& room) {
+  writer.labelled("TREE", count_of(report.processes.size(), "process", "processes") + ": " +
+                              join(state_counts(report), ", "));
+  const auto rows = tree_rows(report, writer.verbose() ? Fold::none : room.fold);
+  const std::size_t shown = writer.shown(rows.size(), room.rows);
+  for (std::size_t i = 0; i < shown; ++i) write_row(writer, report, rows[i]);
+  if (shown < rows.size()) {
+    writer.line(std::string(4, ' ') + "... " + std::to_string(rows.size() - shown) +
+                " more rows with -v");
+  }
+}
+
+/// Whose they are: "uid 1000, container 3f2a1b9c0d4e".
+std::string owners_of(const TreeReport& report, const AlikeProcesses& group) {
+  std::map<std::string, std::size_t> users;
+  std::map<std::string, std::size_t> containers;
+  for (const std::size_t member : group.members) {
+    const ProcessFacts& facts = report.processes[member].facts;
+    if (facts.uid) ++users[std::to_string(*facts.uid)];
+    const auto* const cgroup = facts.rights.cgroup.get();
+    const std::string container = cgroup == nullptr ? "" : container_of(*cgroup);
+    if (!container.empty()) ++containers[container];
+  }
+  const auto words = [](std::string_view name, const std::map<std::string, std::size_t>& counts) {
+    if (counts.empty()) return std::string();
+    std::string out = ", " + std::string(name) + " " + counts.begin()->first;
+    if (counts.size() > 1) out += " and " + std::to_string(counts.size() - 1) + " more";
+    return out;
+  };
+  return words("uid", users) + words("container", containers);
+}
+
+void write_group(TextWriter& writer, const TreeReport& report, std::size_t index) {
+  const AlikeProcesses& group = report.groups[index];
+  const NodeProcess& first = report.processes[group.members.front()];
+  const bool node = report.scope == TreeScope::node;
+  std::string text = count_of(group.members.size(), "process", "processes") + ", " +
+                     pids_words(report, group.members, node ? 3 : 4);
+  if (node) text += owners_of(report, group);
+  const VerdictWords word = verdict_words(first);
+  const Lead lead{.before = " " + pad(group_letter(index), 3),
+                  .word = word.word,
+                  .tone = word.tone,
+                  .after = (word.id.empty() ? "" : " " + word.id) + "  ",
+                  .hang = 4};
+  writer.entry(lead, text, 2);
+  if (node) {
+    writer.entry({.before = "    ", .hang = 4},
+                 cut_end(process_title(first.facts), writer.columns() - 4), 1);
+  }
+  // What a healthy one takes is told by letters of its own report.
+  const bool told = word.id.empty() || (leads_with_finding(report) &&
+                                        first.group == report.processes[*report.lead].group);
+  if (!told) writer.entry({.before = "    ", .hang = 4}, printable(group.digest.sentence), 2);
+  // Most often the same in all of them.
+  const bool again =
+      index != 0 && !writer.verbose() &&
+      report.processes[report.groups[index - 1].members.front()].verdict->consumers ==
+          first.verdict->consumers;
+  if (!first.verdict->consumers.empty() && !again) {
+    writer.entry({.before = "    in it: ", .hang = 4},
+                 printable(join(first.verdict->consumers, ", ")), 1);
+  }
+}
+
+void write_groups(TextWriter& writer, const TreeReport& report, const TreeRoom& room) {
+  if (report.groups.empty()) return;
+  writer.labelled("GROUPS", "alike but for PIDs, titles and each rank's own variables");
+  const std::size_t shown = writer.shown(report.groups.size(), room.groups);
+  for (std::size_t i = 0; i < shown; ++i) write_group(writer, report, i);
+  if (shown < report.groups.size()) {
+    writer.line("    " + count_of(report.groups.size() - shown, "more group") + " with -v");
+  }
+}
+
+void write_ranks(TextWriter& writer, const TreeReport& report, const TreeRoom& room) {
+  for (const RankSet& set : report.ranks) {
+    constexpr std::size_t kFewest = 3;
+    if (set.majority && set.odd.empty()) {
+      writer.labelled("RANKS", "all " + std::to_string(set.members.size()) + " are alike (" +
+                                   group_letter(set.majority) +
+                                   "): " + pids_words(report, set.members, 4));
+    } else if (!set.majority && set.members.size() >= kFewest) {
+      writer.labelled("RANKS", pids_words(report, set.members, 4) +
+                                   " are of different groups, and none has most of them");
+    }
+    const std::size_t shown = writer.shown(set.odd.size(), room.odd);
+    for (std::size_t i = 0; i < shown; ++i) {
+      writer.labelled_whole("ODD", odd_words(report, set, set.odd[i]), room.odd_lines);
+    }
+    write_left_out(writer, "ODD", {.all = set.odd.size(), .shown = shown});
+  }
+}
+
+/// Reasons, and who: one line each, of many with the same words one for all.
+void write_unseen(TextWriter& writer, const TreeReport& report, const TreeRoom& room) {
+  std::map<std::string, std::vector<std::size_t>> by_reason;
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < report.processes.size(); ++i) {
+    const NodeProcess& process = report.processes[i];
+    const bool open =
+        process.state == ProcessState::unread || process.state == ProcessState::unjudged;
+    if (!open) continue;
+    // The kernel's words name the file: of many processes the reason alone is told.
+    const bool refused = process.reason == ErrorKind::permission;
+    by_reason[refused ? "no permission to read their memory maps" : process.note].push_back(i);
+  }
+  for (const auto& [reason, members] : by_reason) {
+    lines.push_back(pids_words(report, members, 3) + ": " + printable(reason));
+  }
+  for (const std::string& note : report.notes) lines.push_back(printable(note));
+  for (const AlikeProcesses& group : report.groups) {
+    for (const std::string& gap : group.digest.blind) {
+      lines.push_back(pids_words(report, group.members, 3) + ": " + printable(gap));
+    }
+  }
+  const std::size_t shown = writer.shown(lines.size(), room.unseen);
+  for (std::size_t i = 0; i < shown; ++i) writer.labelled(i == 0 ? "UNSEEN" : "", lines[i], 3);
+  write_left_out(writer, "UNSEEN", {.all = lines.size(), .shown = shown});
+}
+
+std::string exit_words(const TreeReport& report) {
+  constexpr std::array kOrder = {Severity::critical, Severity::error, Severity::warning,
+                                 Severity::info};
+  if (report.end == RunEnd::undecided) return "could not decide";
+  std::vector<std::string> counts;
+  for (const Severity severity : kOrder) {
+    const std::size_t count = count_findings(report, severity);
+    if (count != 0) counts.push_back(severity_count(count, severity));
+  }
+  if (counts.empty()) return "no finding";
+  const auto failing = std::ranges::count_if(report.processes, [](const NodeProcess& process) {
+    return process.verdict && process.verdict->end == RunEnd::findings;
+  });
+  return join(counts, ", ") + "; " +
+         count_of(static_cast<std::uint64_t>(failing), "process", "processes") +
+         " at or above --fail-on " + std::string(name_of(report.fail_on));
+}
+
+void write_end(TextWriter& writer, const TreeReport& report) {
+  writer.labelled("READ", "no probe was run: " +
+                              std::string(report.scope == TreeScope::tree ? "tree" : "--all") +
+                              " never does; " + report.taken_at);
+  if (report.lead) {
+    const NodeProcess& lead = report.processes[*report.lead];
+    std::string text = "cudart-doctor --pid " + std::to_string(lead.facts.pid);
+    if (leads_with_finding(report)) text += "; explain " + printable(lead.verdict->lead.id);
+    writer.labelled("MORE", text + (writer.verbose() ? "" : "; add -v"));
+  }
+  const std::string style = report.exit_style == ExitStyle::standard
+                                ? ""
+                                : " (" + std::string(name_of(report.exit_style)) + ")";
+  writer.labelled("EXIT " + std::to_string(report.exit_code), exit_words(report) + style);
+}
+
+std::string written(const TreeReport& report, const TextOptions& options, const TreeRoom& room) {
+  TextWriter writer(options, room.finding);
+  write_head(writer, report);
+  writer.blank();
+  if (report.scope == TreeScope::tree) {
+    write_tree(writer, report, room);
+  } else {
+    writer.labelled("NODE", count_of(report.processes.size(), "process", "processes") + ": " +
+                                join(state_counts(report), ", "));
+  }
+  write_groups(writer, report, room);
+  write_ranks(writer, report, room);
+  if (leads_with_finding(report)) {
+    write_main_finding(writer, report.processes[*report.lead].verdict->lead);
+  }
+  write_unseen(writer, report, room);
+  write_end(writer, report);
+  return writer.take();
+}
+
+}  // namespace
+
+std::string render_tree_text(const TreeReport& report, const TextOptions& options) {
+  constexpr Room kLess{.evidence = 1, .sentence_lines = 3, .fixes = 3, .no_help = 1};
+  constexpr Room kLeast{.evidence = 0, .sentence_lines = 2, .fixes = 2, .no_help = 0};
+  constexpr Room kNone{.evidence = 0, .sentence_lines = 1, .fixes = 1, .no_help = 0};
+  const std::array rooms = {
+      TreeRoom{},
+      TreeRoom{.rows = 16, .finding = kLess},
+      TreeRoom{.fold = Fold::grouped, .finding = kLess},
+      TreeRoom{.fold = Fold::grouped,
+               .rows = 12,
+               .groups = 4,
+               .unseen = 2,
+               .odd = 2,
+               .odd_lines = 4,
+               .finding = kLeast},
+      TreeRoom{.fold = Fold::grouped,
+               .rows = 8,
+               .groups = 2,
+               .unseen = 1,
+               .odd = 1,
+               .odd_lines = 3,
+               .finding = kNone},
+  };
+  std::string text;
+  for (const TreeRoom& room : rooms) {
+    text = written(report, options, room);
+    const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+    // Short lines are many: on a narrow terminal nothing is left out for it.
+    if (options.verbose || options.columns < kMostColumns || lines <= kScreen) break;
+  }
+  return text;
+}
+
+}  // namespace cudart_doctor
