@@ -419,6 +419,6 @@ complete -c cudart-doctor -n '__cudart_doctor_in policies' -a '(__cudart_doctor_
 complete -c cudart-doctor -n '__cudart_doctor_in -' -a policies -d 'List the selection rules that are known'
 complete -c cudart-doctor -n '__cudart_doctor_in explain' -a '(__cudart_doctor_subject)'
 complete -c cudart-doctor -n '__cudart_doctor_in -' -a explain -d 'Explain a finding, a code, or a log on stdin'
-complete -c cudart-doctor -n '__cudart_doctor_in -' -a tree -d 'A process (--pid, --port) and all below it; which rank is odd'
+complete -c cudart-doctor -n '__cudart_doctor_in -' -a tree -d 'A process and all below it; which rank is odd'
 complete -c cudart-doctor -n '__cudart_doctor_in diff' -F
 complete -c cudart-doctor -n '__cudart_doctor_in -' -a diff -d 'What changed between reports, which one is odd'

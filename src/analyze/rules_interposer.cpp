@@ -35,8 +35,10 @@ bool is_genuine_library(const Observations& seen, std::size_t object) {
 std::string taken_names(const ElfFacts& elf) {
   std::vector<std::string> names;
   for (const std::string& name : elf.exports) {
-    const bool runtime = name.starts_with("cuda") && name.size() > 4 && name[4] < 'a';
-    const bool driver = name.starts_with("cu") && name.size() > 2 && name[2] < 'a';
+    const bool runtime =
+        name.starts_with("cuda") && name.size() > 4 && static_cast<unsigned char>(name[4]) < 'a';
+    const bool driver =
+        name.starts_with("cu") && name.size() > 2 && static_cast<unsigned char>(name[2]) < 'a';
     if (runtime || driver) names.push_back(name);
   }
   if (names.empty()) return {};

@@ -65,8 +65,9 @@ RankSet rank_set(const TreeReport& report, std::vector<std::size_t> members) {
         {group, std::move(of_group),
          differences(report.groups[*out.majority].digest, report.groups[group].digest)});
   }
-  std::ranges::stable_sort(out.odd, std::ranges::greater{},
-                           [](const OddRanks& odd) { return odd.members.size(); });
+  std::ranges::sort(out.odd, {}, [](const OddRanks& odd) {
+    return std::pair(-std::ssize(odd.members), odd.members.front());
+  });
   out.members = std::move(members);
   return out;
 }
@@ -136,7 +137,7 @@ void find_ranks(TreeReport& report) {
   for (auto& [kind, members] : kinds) {
     if (members.size() > 1) report.ranks.push_back(rank_set(report, std::move(members)));
   }
-  std::ranges::stable_sort(report.ranks, {},
+  std::ranges::sort(report.ranks, {},
                            [](const RankSet& set) { return set.members.front(); });
 }
 

@@ -238,14 +238,15 @@ std::string find_slip(const CLI::App& app, const Options& options) {
   if (options.command == Command::diff) return check_diff(app, options);
   if (options.command == Command::json_schema) return check_schema(app);
   if (options.looks_at_many()) return check_many(app, options);
-  if (app.count("--all") != 0)
-    return "--all: it is no option of this command, it looks at the node";
   if (options.command == Command::run) {
     const std::string slip = check_run(app, options);
     return slip.empty() ? check_together(options) : slip;
   }
   if (app.count("--json-schema") != 0) {
     return "--json-schema: prints the schema and nothing else: cudart-doctor --json-schema";
+  }
+  if (app.count("--all") != 0) {
+    return "--all: it is no option of this command, it looks at the node";
   }
   std::string slip = check_no_look(app, options);
   if (slip.empty()) slip = check_report_shape(app, options);

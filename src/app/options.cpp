@@ -336,7 +336,7 @@ void build_parser(CLI::App& app, Options& options) {
                    "- reads a log from stdin (none: all findings)")
       ->check(offers("subject"))
       ->type_name("ID|CODE|-");
-  app.add_subcommand("tree", "A process (--pid, --port) and all below it; which rank is odd");
+  app.add_subcommand("tree", "A process and all below it; which rank is odd");
   auto* diff = app.add_subcommand("diff", "What changed between reports, which one is odd");
   add_diff(*diff, options);
   app.require_subcommand(0, 1);

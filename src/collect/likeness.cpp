@@ -17,15 +17,24 @@ namespace {
 /// FNV-1a twice, of different begins: 128 bits. Each text is followed by its size.
 class Sum {
  public:
-  explicit Sum(std::uint64_t salt) : one_(kBegin ^ salt), two_(kBegin + salt * kPrime) {}
+  explicit Sum(std::uint64_t salt)
+      : one_of_many_salt_(salt), one_(kBegin ^ salt), two_(kBegin + salt * kPrime) {}
   void add(std::string_view text) {
     for (const char letter : text) step(static_cast<unsigned char>(letter));
     for (std::uint64_t size = text.size(), i = 0; i < sizeof size; ++i, size >>= 8U) {
       step(static_cast<unsigned char>(size & 0xffU));
     }
   }
+  /// The order of these does not count.
+  void add_one_of_many(std::string_view text) {
+    Sum of_text(one_of_many_salt_);
+    of_text.add(text);
+    many_ += of_text.one_;
+    other_many_ += of_text.two_;
+  }
   [[nodiscard]] std::string text() const {
-    return std::to_string(one_) + "-" + std::to_string(two_);
+    return std::to_string(one_) + "-" + std::to_string(two_) + "-" + std::to_string(many_) + "-" +
+           std::to_string(other_many_);
   }
 
  private:
@@ -36,18 +45,22 @@ class Sum {
   static constexpr std::uint64_t kBegin = 0xcbf29ce484222325ULL;
   static constexpr std::uint64_t kPrime = 0x100000001b3ULL;
   static constexpr std::uint64_t kOtherPrime = 0x9e3779b97f4a7c15ULL;
+  std::uint64_t one_of_many_salt_;
   std::uint64_t one_;
   std::uint64_t two_;
+  std::uint64_t many_ = 0;
+  std::uint64_t other_many_ = 0;
 };
 
-/// Lines that name a file, without their addresses: what stacks and heaps are like decides nothing.
+/// Lines that name a file, without their addresses, in no order: what stacks and heaps are like
+/// decides nothing, and neither does where a library without CUDA found a hole.
 void add_maps(Sum& sum, std::string_view maps) {
   while (!maps.empty()) {
     const std::size_t end = std::min(maps.find('\n'), maps.size());
     const std::string_view line = maps.substr(0, end);
     maps.remove_prefix(std::min(end + 1, maps.size()));
     if (line.find('/') == std::string_view::npos) continue;
-    sum.add(line.substr(std::min(line.find(' '), line.size())));
+    sum.add_one_of_many(line.substr(std::min(line.find(' '), line.size())));
   }
 }
 
@@ -105,9 +118,10 @@ bool add_link_map(Sum& sum, const ProcDirectory& process, std::int64_t callable_
 }  // namespace
 
 std::string likeness_of(const ProcDirectory& process, std::int64_t callable_pid,
-                        std::string_view maps, std::uint64_t salt) {
+                        const LikenessMaps& maps, std::uint64_t salt) {
   Sum sum(salt);
-  add_maps(sum, maps);
+  add_maps(sum, maps.text);
+  for (const std::string_view path : maps.ordered) sum.add(path);
   const bool whole = add_links(sum, process) && add_files(sum, process) &&
                      add_rights(sum, process) && add_link_map(sum, process, callable_pid);
   return whole ? sum.text() : std::string();

@@ -1,6 +1,7 @@
 #include "cudart_doctor/collect/read_maps.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -29,10 +30,10 @@ std::string program_size(const ProcDirectory& process) {
 
 /// Else the thread that reads takes a page fault for every 4 KiB that the kernel writes.
 void use_large_pages(std::string& text) {
-  constexpr std::size_t kPage = 4096;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   std::size_t room = text.capacity();
   void* begin = text.data();
-  if (std::align(kPage, kPage, begin, room) != nullptr) ::madvise(begin, room, MADV_HUGEPAGE);
+  if (std::align(page, page, begin, room) != nullptr) ::madvise(begin, room, MADV_HUGEPAGE);
 }
 
 /// Parses on a second thread what has been read, as long as the text stays where it is.

@@ -123,24 +123,24 @@ void Survey::look_at_maps(const ProcDirectory& process, NodeProcess& out) {
     out.note = ended(out.facts.pid).message;
     return;
   }
-  bool concerned = false;
+  LikenessMaps compared{.text = *maps, .ordered = {}};
   for (const MappedFile& file : mapped_files(*maps)) {
     if (file.path.starts_with(kNodes)) {
-      concerned = true;
+      compared.ordered.push_back(file.path);
       const std::string node = card_node(file.path);
       if (node.empty()) continue;
       const std::string& gpu = gpu_name(node);
       if (std::ranges::find(out.gpus, gpu) == out.gpus.end()) out.gpus.push_back(gpu);
-    } else {
-      concerned = concerned || concerns_cuda(process, file);
+    } else if (concerns_cuda(process, file)) {
+      compared.ordered.push_back(file.path);
     }
   }
-  if (!concerned) return;
+  if (compared.ordered.empty()) return;
   out.state = ProcessState::unjudged;
   step("compare with others", process.path());
   // Its number in our own PID namespace only where /proc is of that.
   const bool own = root_.path() == "/proc" && root_.is_procfs();
-  out.likeness = likeness_of(process, own ? out.facts.pid : 0, *maps, options_.salt);
+  out.likeness = likeness_of(process, own ? out.facts.pid : 0, compared, options_.salt);
   if (const auto status = process.read_file("status")) {
     out.facts.ns_pids = parse_status(*status).ns_pids;
   }

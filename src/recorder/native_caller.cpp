@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "aarch64_code.hpp"
 #include "family.hpp"
 #include "system_calls.hpp"
 
 namespace cudart_doctor::recorder {
 namespace {
 
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kPage = 4096;  // The smallest; larger ones end where one of these does.
 constexpr std::size_t kMaxSegments = 64;
 
 /// Reads own memory through the kernel: what is not mapped is an error then, not a fault.
@@ -113,21 +114,24 @@ bool follows_call(std::uintptr_t place) {
 #else
   std::uint32_t code = 0;
   if (place % sizeof code != 0 || !read_own(place - sizeof code, &code, sizeof code)) return false;
-  return (code & 0xFC000000U) == 0x94000000U || (code & 0xFFFFFC1FU) == 0xD63F0000U;  // BL, BLR
+  return aarch64::is_call(code);
 #endif
-}
-
-#if defined(__x86_64__)
-/// A 32-bit displacement from `next`, the end of the instruction that holds it.
-std::uintptr_t displaced(std::uintptr_t next, const std::uint8_t* bytes) {
-  std::int32_t distance = 0;
-  __builtin_memcpy(&distance, bytes, sizeof distance);
-  return next + static_cast<std::uintptr_t>(std::intptr_t{distance});
 }
 
 std::uintptr_t word_at(std::uintptr_t place) {
   std::uintptr_t word = 0;
   return read_own(place, &word, sizeof word) ? word : 0;
+}
+
+#if defined(__x86_64__)
+/// As it is on the stack.
+std::uintptr_t plain_address(std::uintptr_t word) { return word; }
+
+/// A 32-bit displacement from `next`, the end of the instruction that holds it.
+std::uintptr_t displaced(std::uintptr_t next, const std::uint8_t* bytes) {
+  std::int32_t distance = 0;
+  __builtin_memcpy(&distance, bytes, sizeof distance);
+  return next + static_cast<std::uintptr_t>(std::intptr_t{distance});
 }
 
 /// Behind a stub of the PLT: endbr64 and bnd may be before its jump.
@@ -149,7 +153,18 @@ std::uintptr_t callee_before(std::uintptr_t place) {
   return 0;
 }
 #else
-std::uintptr_t callee_before(std::uintptr_t) { return 0; }
+std::uintptr_t plain_address(std::uintptr_t word) { return aarch64::without_signature(word); }
+
+/// What the call before `place` calls; 0 where only the registers of that moment knew.
+std::uintptr_t callee_before(std::uintptr_t place) {
+  std::uint32_t call_code = 0;
+  if (!read_own(place - sizeof call_code, &call_code, sizeof call_code)) return 0;
+  const std::uintptr_t target = aarch64::branch_target(place - sizeof call_code, call_code);
+  std::uint32_t code[3] = {};
+  if (target == 0 || !read_own(target, code, sizeof code)) return target;
+  const std::uintptr_t slot = aarch64::stub_slot(target, code);
+  return slot == 0 ? target : word_at(slot);
+}
 #endif
 
 }  // namespace
@@ -170,7 +185,9 @@ void OwnStack::read(const link_map* first) {
     // Up to the next page: the one behind it may be no stack.
     const std::size_t count = std::min((kPage - from % kPage) / sizeof words_[0], kWords - size_);
     if (!read_own(from, words_ + size_, count * sizeof words_[0])) return;
-    size_ += count;
+    for (std::size_t end = size_ + count; size_ < end; ++size_) {
+      words_[size_] = plain_address(words_[size_]);
+    }
     from += count * sizeof words_[0];
   }
 }

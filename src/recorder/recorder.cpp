@@ -11,10 +11,10 @@
 namespace cudart_doctor::recorder {
 namespace {
 
-/// A recorded object's namespace plus one is kept in the cookie above the address: no address of a
-/// process reaches there.
-constexpr unsigned kMarkShift = 56;
-constexpr std::uintptr_t kAddressMask = (std::uintptr_t{1} << kMarkShift) - 1;
+/// A recorded object's namespace plus one is kept in the cookie above the address: no kernel maps
+/// there unless it is asked to. The eight bits above may be a tag of aarch64, part of the pointer.
+constexpr unsigned kMarkShift = 48;
+constexpr std::uintptr_t kMarkMask = std::uintptr_t{0xFF} << kMarkShift;
 
 /// The loader replaces tokens ("$ORIGIN/x.so") before it asks; what is behind them stays.
 bool is_asked_for(std::string_view needed, std::string_view name) {
@@ -47,21 +47,25 @@ void add_file(Record& record, const char* path) {
 }
 
 bool is_mapped(const void* place) {
-  constexpr std::uintptr_t kPage = 4096;
+  // The kernel wants the beginning of one of its pages (EINVAL), and aarch64's have three sizes.
+  constexpr std::uintptr_t kPages[] = {4096, 16384, 65536};
   unsigned char resident = 0;
-  const long page = address(place) & ~static_cast<long>(kPage - 1);
-  long result = 0;
-  do {
-    result =
-        call({.number = __NR_mincore, .first = page, .second = 1, .third = address(&resident)});
-  } while (result == -EAGAIN);
+  long result = -EINVAL;
+  for (const std::uintptr_t size : kPages) {
+    if (result != -EINVAL) break;
+    const long page = address(place) & ~static_cast<long>(size - 1);
+    do {
+      result =
+          call({.number = __NR_mincore, .first = page, .second = 1, .third = address(&resident)});
+    } while (result == -EAGAIN);
+  }
   return result != -ENOMEM;
 }
 
 }  // namespace
 
 link_map* object_of(const std::uintptr_t* cookie) {
-  return pointer_to<link_map*>(*cookie & kAddressMask);
+  return pointer_to<link_map*>(*cookie & ~kMarkMask);
 }
 
 void Recorder::notice_fork() {
@@ -145,7 +149,7 @@ void Recorder::record_load(Arrival& arrival) {
   introduce();
   arrival.is_recorded = 1;
   const auto mark = static_cast<std::uintptr_t>(arrival.space + 1) << kMarkShift;
-  *arrival.cookie = (*arrival.cookie & kAddressMask) | mark;
+  *arrival.cookie = (*arrival.cookie & ~kMarkMask) | mark;
   const link_map& map = *arrival.map;
   begin("load");
   record_.add_number("tid", thread_id());
@@ -212,7 +216,7 @@ void Recorder::depart(const std::uintptr_t* cookie) {
   python_.depart(map);
   // At its end everything is announced, the program too.
   if (map == program_) is_ending_ = true;
-  const std::uintptr_t mark = *cookie >> kMarkShift;
+  const std::uintptr_t mark = (*cookie & kMarkMask) >> kMarkShift;
   if (mark == 0) return;
   const bool is_kept = departures_.add({.base = map->l_addr,
                                         .inside = map->l_ld,

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kScreen = 40;       // Lines of a terminal.
 constexpr std::size_t kVerdictCell = 14;  // "CRITICAL RT04"
 constexpr std::size_t kDeepest = 8;       // Levels that are still indented.
+constexpr std::size_t kFewestTitle = 21;  // Columns of a title that still tell a rank.
 constexpr std::size_t kMaxHost = 24;      // Columns of the host's name, as in the report of one.
 
 /// How much of each part is shown, unless verbose.
@@ -31,6 +32,11 @@ struct TreeRoom {
   Room finding{.evidence = 1};
 };
 
+/// Columns behind `used` ones.
+std::size_t room_behind(const TextWriter& writer, std::size_t used) {
+  return writer.columns() - std::min(writer.columns(), used);
+}
+
 void write_head(TextWriter& writer, const TreeReport& report) {
   const bool tree = report.scope == TreeScope::tree;
   VerdictWords word{"OK", "", Tone::good};
@@ -42,14 +48,21 @@ void write_head(TextWriter& writer, const TreeReport& report) {
     word = {"UNDECIDED", "", Tone::notice};
   }
   const std::string id = word.id.empty() ? "" : " " + word.id;
-  std::string place;
-  if (!report.host.empty()) place += "  node " + cut_middle(escape_foreign(report.host), kMaxHost);
-  if (who != nullptr && !who->gpus.empty()) place += "  " + short_gpu(who->gpus.front());
-  const std::size_t used = display_width(word.word + id) + display_width(place) + 2;
-  const std::size_t left = writer.columns() > used ? writer.columns() - used : kNarrowest;
+  std::vector<std::string> places;
+  if (!report.host.empty())
+    places.push_back("node " + cut_middle(escape_foreign(report.host), kMaxHost));
+  if (who != nullptr && !who->gpus.empty()) places.push_back(short_gpu(who->gpus.front()));
+  std::string place = join(places, "  ");
+  const std::string lead = paint(word.word, word.tone, writer.color()) + id + "  ";
+  const std::size_t left = room_behind(writer, display_width(word.word + id) + 2);
   const std::string title = who == nullptr ? "all processes" : process_words(*who);
-  writer.line(paint(word.word, word.tone, writer.color()) + id + "  " +
-              cut_end(title, std::max(left, kNarrowest)) + place);
+  const std::size_t beside = place.empty() ? left : left - std::min(left, display_width(place) + 2);
+  if (beside >= std::min(display_width(title), kFewestTitle)) {
+    writer.line(lead + cut_end(title, beside) + (place.empty() ? "" : "  ") + place);
+  } else {
+    writer.line(lead + cut_end(title, left));
+    writer.labelled("", place);
+  }
   writer.entry({.hang = 0}, tree_sentence(report));
   if (!report.undecided.empty()) {
     writer.entry({.hang = 0}, "Not decided: " + printable(report.undecided));
@@ -75,28 +88,31 @@ std::string row_lead(const TextWriter& writer, const NodeProcess& process) {
 
 void write_row(TextWriter& writer, const TreeReport& report, const TreeRow& row) {
   const NodeProcess& process = report.processes[row.process];
-  const std::string indent(2 * std::min(row.depth, kDeepest), ' ');
   constexpr std::size_t kLead = 4 + kVerdictCell;
-  const std::size_t left = writer.columns() - std::min(writer.columns(), kLead + indent.size());
+  // What is drawn is never narrower than this.
+  const std::size_t deepest = room_behind(writer, kLead + kFewestTitle) / 2;
+  const std::string indent(2 * std::min({row.depth, kDeepest, deepest}), ' ');
+  const std::size_t left = room_behind(writer, kLead + indent.size());
   if (row.folded != 0) {
     std::string text = "... " + std::to_string(row.folded) + " more like this";
     if (row.below > row.folded) text += ", " + std::to_string(row.below) + " processes";
-    writer.line(std::string(kLead, ' ') + indent + cut_end(text, std::max(left, kNarrowest)));
+    writer.line(std::string(kLead, ' ') + indent + cut_end(text, left));
     return;
   }
   std::string who = std::to_string(process.facts.pid);
   const auto inner = inner_pid(process.facts);
   if (inner && *inner != process.facts.pid) who += " (" + std::to_string(*inner) + ")";
-  const std::string gpus = gpus_words(process);
   const std::string text = who + " " + process_title(process.facts);
-  const std::size_t room = left > display_width(gpus) ? left - display_width(gpus) : 0;
-  writer.line(row_lead(writer, process) + indent + cut_end(text, std::max(room, kNarrowest)) +
-              gpus);
+  const std::string gpus = gpus_words(process);
+  const std::size_t beside = left - std::min(left, display_width(gpus));
+  const bool fits = beside >= std::min(display_width(text), kFewestTitle);
+  writer.line(row_lead(writer, process) + indent + cut_end(text, fits ? beside : left) +
+              (fits ? gpus : ""));
 }
 
 void write_tree(TextWriter& writer, const TreeReport& report, const TreeRoom& room) {
-  writer.line("TREE     " + count_of(report.processes.size(), "process", "processes") + ": " +
-              join(state_counts(report), ", "));
+  writer.labelled("TREE", count_of(report.processes.size(), "process", "processes") + ": " +
+                              join(state_counts(report), ", "));
   const auto rows = tree_rows(report, writer.verbose() ? Fold::none : room.fold);
   const std::size_t shown = writer.shown(rows.size(), room.rows);
   for (std::size_t i = 0; i < shown; ++i) write_row(writer, report, rows[i]);
@@ -161,7 +177,7 @@ void write_group(TextWriter& writer, const TreeReport& report, std::size_t index
 
 void write_groups(TextWriter& writer, const TreeReport& report, const TreeRoom& room) {
   if (report.groups.empty()) return;
-  writer.line("GROUPS   alike but for PIDs, titles and each rank's own variables");
+  writer.labelled("GROUPS", "alike but for PIDs, titles and each rank's own variables");
   const std::size_t shown = writer.shown(report.groups.size(), room.groups);
   for (std::size_t i = 0; i < shown; ++i) write_group(writer, report, i);
   if (shown < report.groups.size()) {

@@ -28,10 +28,12 @@ for path in "$2" "$3"; do
     ! grep -qaF "$path" "$library" || fail "it holds the path $path"
 done
 ! readelf -SW "$library" | grep -q '\.debug_\|\.symtab' || fail "it is not stripped"
-size=$(stat -c %s "$library")
-((size < 65536)) || fail "it has $size bytes"
+# Of the file between two segments there may be nothing: a page, which has up to 64 KiB on aarch64.
+loaded=0
+while read -r size; do loaded=$((loaded + size)); done < <(awk '$1 == "LOAD" {print $5}' <<<"$segments")
+((loaded > 0 && loaded < 65536)) || fail "it loads $loaded bytes"
 # Who filters system calls has to know them.
 while read -r call; do
     grep -q "\`$call\`" "$2/docs/run.md" || fail "docs/run.md does not name the call $call"
 done < <(grep -oh '__NR_[a-z_0-9]*' "$2"/src/recorder/*.cpp "$2"/src/recorder/*.hpp | sed 's/__NR_//' | sort -u)
-printf '%s bytes\n' "$size"
+printf '%s bytes\n' "$loaded"

@@ -152,6 +152,62 @@ class AServer(tree.TreeCase):
         self.assertRegex(nagios.text, r"^CUDART CRITICAL - RT04 .{5,}\| critical=1;;;0 ")
 
 
+class WhoIsAlike(tree.TreeCase):
+    def family(self, *pieces):
+        """Children of one process, each after its piece of Python; their PIDs in order."""
+        told = self.folder / "told"
+        told.mkdir()
+        parent = self.victim("import time")
+        for number, piece in enumerate(pieces):
+            mark = str(told / str(number))
+            parent.do(f"os.fork() or ({piece}, open({mark!r}, 'w').write(str(os.getpid())), "
+                      "time.sleep(600))")
+            self.wait_until((told / str(number)).exists)
+        self.addCleanup(subprocess.run, ["pkill", "-P", str(parent.pid)])
+        self.wait_until(lambda: all((told / str(i)).read_text() for i in range(len(pieces))))
+        return parent.pid, [int((told / str(i)).read_text()) for i in range(len(pieces))]
+
+    def test_those_that_are_alike_are_looked_at_once_and_share_the_verdict(self):
+        good, other = str(self.runtime("12.8")), str(self.runtime("13.0", folder="other"))
+        top, pids = self.family(f"load({good!r})", f"load({good!r})", f"load({other!r})",
+                                f"(load({good!r}), load({other!r}))",
+                                f"(load({other!r}), fill_holes(), load({good!r}))",
+                                f"load({good!r})")
+        document = self.tree(top)
+        shared = {each["pid"]: each["judged_as"] for each in document["processes"]}
+        one, two, alone, both, order, again = pids
+        first = min(one, two, again)
+        self.assertEqual(shared[first], None)
+        self.assertEqual({shared[pid] for pid in (one, two, again) if pid != first}, {first})
+        for pid in (alone, both, order):
+            self.assertEqual(shared[pid], None)
+        for pid in pids:
+            verdict = by_pid(document, pid)["verdict"]
+            report = self.report("--pid", pid, "--probe", "off")
+            self.assertEqual((verdict["sentence"], verdict["worst"], verdict["state"]),
+                             (report["headline"]["sentence"], report["verdict"]["worst"],
+                              report["verdict"]["state"]))
+
+    def test_another_directory_or_right_makes_another(self):
+        support.need_root(self)
+        good = str(self.runtime("12.8"))
+        top, pids = self.family(f"load({good!r})", f"(load({good!r}), os.chdir('/usr'))",
+                                f"(load({good!r}), os.setgroups([1, 2]))")
+        document = self.tree(top)
+        for pid in pids:
+            self.assertEqual(by_pid(document, pid)["judged_as"], None)
+
+    def test_a_card_whose_node_is_mapped_is_named(self):
+        support.need_root(self)
+        script = 'mount -t tmpfs none /dev && cp /proc/version /dev/nvidia3 && exec "$@"'
+        victim = support.Victim(self, prefix=("unshare", "--mount", "sh", "-c", script, "sh"))
+        victim.do("map_file('/dev/nvidia3')")
+        document = self.tree(victim.pid)
+        self.assertEqual(by_pid(document, victim.pid)["gpus"], ["nvidia3"])
+        self.assertEqual(by_pid(document, victim.pid)["state"], "judged")
+        self.assertIn("nvidia3", doctor("tree", "--pid", victim.pid).text)
+
+
 class WhatCannotBeSeen(tree.TreeCase):
     def test_without_the_right_to_read_nothing_is_called_healthy(self):
         support.need_root(self)

@@ -132,6 +132,9 @@ TEST_CASE("real runtimes are genuine, of the version of their wheel") {
       {"cudart-12.8/nvidia/cuda_runtime/lib/libcudart.so.12", "12.8", 435},
       {"cudart-13.0/nvidia/cu13/lib/libcudart.so.13", "13.0", 422},
       {"cudart-13.2/nvidia/cu13/lib/libcudart.so.13", "13.2", 452},
+      // Read like any other, wherever the test runs.
+      {"cudart-12.8-arm64/nvidia/cuda_runtime/lib/libcudart.so.12", "12.8", 435},
+      {"cudart-13.0-arm64/nvidia/cu13/lib/libcudart.so.13", "13.0", 422},
   }));
   CAPTURE(row.file);
   const auto candidate = identify(read_file(fixture(row.file)));

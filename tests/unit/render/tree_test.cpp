@@ -1,0 +1,175 @@
+// `tree` and `--all` as text, line and metrics, of reports put together by hand.
+#include "cudart_doctor/render/tree.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cudart_doctor/analyze/tree.hpp"
+#include "render/style.hpp"
+#include "render/tree_words.hpp"
+#include "support/catch.hpp"
+
+namespace cudart_doctor {
+namespace {
+
+NodeProcess process(std::int64_t pid, std::int64_t parent, const std::string& title) {
+  NodeProcess out;
+  out.facts.pid = pid;
+  out.facts.parent_pid = parent;
+  out.facts.comm = title.substr(0, 15);
+  out.facts.command_line = Fact<std::vector<std::string>>::known({title});
+  return out;
+}
+
+NodeProcess judged(NodeProcess out, std::optional<Severity> worst, const std::string& id) {
+  out.state = ProcessState::judged;
+  out.verdict = ProcessVerdict{};
+  out.verdict->runtimes = 1;
+  out.verdict->worst = worst;
+  if (!worst) return out;
+  out.verdict->end = *worst >= Severity::error     ? RunEnd::findings
+                     : *worst == Severity::warning ? RunEnd::warned
+                                                   : RunEnd::ok;
+  out.verdict->lead.id = id;
+  out.verdict->lead.severity = *worst;
+  out.verdict->lead.headline = "FlashInfer takes the stub libcudart_stub.so for the CUDA runtime.";
+  out.verdict->lead.effect = std::string(300, 'e') + " and words and more words";
+  for (int i = 0; i < 9; ++i) out.verdict->lead.fixes.push_back("Do this, then that, then these");
+  out.verdict->findings = {{id, *worst}, {"RT06", Severity::info}};
+  return out;
+}
+
+ReportDigest digest(const std::string& runtime, const std::string& worst) {
+  ReportDigest out;
+  out.traits.push_back(
+      {Area::runtimes, {runtime, runtime, runtime}, runtime, {{"version", runtime, true}}});
+  out.worst = worst;
+  out.sentence = "A sentence about " + runtime + " that is long enough to need a second line, too.";
+  out.blind = {"3 objects could not be read"};
+  return out;
+}
+
+/// A server with as much of everything as there may be.
+TreeReport crowd(TreeScope scope) {
+  TreeReport report;
+  report.scope = scope;
+  report.root = 100'000;
+  report.host = "a-node-with-a-name-of-sixty-four-characters-that-nobody-can-remember";
+  report.taken_at = "2026-12-01T03:00:00Z";
+  ProcessGroups groups;
+  report.processes.push_back(process(100'000, 1, "serve \x1b[2J\xff" + std::string(500, 'x')));
+  for (std::int64_t i = 1; i <= 400; ++i) {
+    const std::string kind = std::to_string(i % 29);
+    NodeProcess each =
+        judged(process(100'000 + i, 100'000 + i / 3, "rank" + std::to_string(i) + "_\u202e" + kind),
+               i % 29 == 0 ? Severity::critical : Severity::warning, i % 29 == 0 ? "RT04" : "RT07");
+    each.facts.ns_pids = {each.facts.pid, i};
+    each.gpus = {"GPU-cc1d84a2-0000-0000", "nvidia7"};
+    each.verdict->consumers = {"vLLM 1", "FlashInfer 2 \x1b[1m", kind};
+    each.group = groups.place(digest(kind, i % 29 == 0 ? "critical" : "warning"));
+    report.processes.push_back(std::move(each));
+  }
+  for (std::int64_t i = 1; i <= 50; ++i) {
+    NodeProcess each = process(200'000 + i, 100'000, "other" + std::string(std::size_t(i), 'y'));
+    each.state = i % 2 == 0 ? ProcessState::unread : ProcessState::unjudged;
+    each.reason = i % 3 == 0 ? ErrorKind::permission : ErrorKind::timeout;
+    each.note = "it did not answer in time, at: read /mnt/" + std::to_string(i);
+    report.processes.push_back(std::move(each));
+  }
+  // Parents stand before their children.
+  std::move(groups).give_to(report);
+  find_ranks(report);
+  conclude(report);
+  report.notes = {"one", "two", "three", "four", "five"};
+  return report;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+TEST_CASE("however much there is, it is one screen, and no line is wider than the terminal") {
+  for (const TreeScope scope : {TreeScope::tree, TreeScope::node}) {
+    const TreeReport report = crowd(scope);
+    for (std::size_t columns = kFewestColumns; columns <= kMostColumns; ++columns) {
+      for (const bool verbose : {false, true}) {
+        const std::string text = render_tree_text(report, {.verbose = verbose, .columns = columns});
+        const auto lines = lines_of(text);
+        if (!verbose && columns == kMostColumns) CHECK(lines.size() <= 40);
+        for (const std::string& line : lines) {
+          INFO(columns << " " << verbose << ": " << line);
+          // With -v what is to be copied stands whole.
+          if (!verbose) REQUIRE(display_width(line) <= columns);
+          REQUIRE(line.find('\x1b') == std::string::npos);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the first line names the gravest process, the last one how it ends") {
+  const auto lines = lines_of(render_tree_text(crowd(TreeScope::tree), {}));
+  CHECK(lines.front().starts_with("CRITICAL RT04  pid 100029 (inside: 29) rank29"));
+  CHECK(std::ranges::any_of(lines, [](const auto& line) { return line.starts_with("EXIT 1"); }));
+  CHECK(std::ranges::any_of(lines, [](const auto& line) { return line.starts_with("UNSEEN"); }));
+}
+
+TEST_CASE("a healthy verdict speaks of what could be read where something could not") {
+  TreeReport report;
+  report.processes = {process(1, 0, "a"), judged(process(2, 1, "b"), std::nullopt, "")};
+  conclude(report);
+  CHECK(tree_sentence(report) == "Nothing is wrong in 1 process with CUDA.");
+  report.processes.push_back(process(3, 1, "c"));
+  report.processes.back().state = ProcessState::unread;
+  CHECK(tree_sentence(report) ==
+        "Nothing is wrong in 1 process with CUDA, of what could be read: 1 could not.");
+}
+
+TEST_CASE("a line has eighty bytes at most, in each style, whatever titles are") {
+  for (const ExitStyle style : {ExitStyle::standard, ExitStyle::nagios, ExitStyle::npd}) {
+    TreeReport report = crowd(TreeScope::node);
+    report.exit_style = style;
+    const std::string line = render_tree_line(report);
+    const std::string head = line.substr(0, std::min(line.find(" | "), line.size() - 1));
+    INFO(line);
+    CHECK(head.size() <= 80);
+    CHECK(std::ranges::count(line, '\n') == 1);
+    CHECK((line.find("critical=13;;;0") != std::string::npos) == (style == ExitStyle::nagios));
+  }
+}
+
+TEST_CASE("metrics count processes, and have as many labels for many as for few") {
+  const std::string text = render_tree_prometheus(crowd(TreeScope::tree));
+  CHECK(text.find("cudart_doctor_finding_processes{code=\"RT04\",severity=\"critical\"} 13\n") !=
+        std::string::npos);
+  CHECK(text.find("cudart_doctor_processes{state=\"judged\"} 400\n") != std::string::npos);
+  CHECK(text.find("cudart_doctor_unread_processes{reason=\"permission\"} 16\n") !=
+        std::string::npos);
+  CHECK(text.find("cudart_doctor_odd_ranks ") != std::string::npos);
+  CHECK(lines_of(text).size() < 70);
+}
+
+TEST_CASE("the document is JSON whatever bytes titles have, and a node lists who matters") {
+  for (const TreeScope scope : {TreeScope::tree, TreeScope::node}) {
+    const auto document = nlohmann::json::parse(render_tree_json(crowd(scope)));
+    CHECK(document["processes"].size() == (scope == TreeScope::tree ? 451U : 450U));
+    CHECK(document["counts"]["processes"] == 451);
+  }
+}
+
+TEST_CASE("a container is told by the last id of its cgroup") {
+  const std::string id(64, 'a');
+  const std::string inner = "3f2a1b9c0d4e" + std::string(52, '0');
+  CHECK(container_of("/system.slice/docker-" + id + ".scope") == "aaaaaaaaaaaa");
+  CHECK(container_of("/kubepods/pod1/" + id + "/" + inner) == "3f2a1b9c0d4e");
+  CHECK(container_of("/user.slice/user-1000.slice").empty());
+  CHECK(container_of("/" + id + "b").empty());
+  CHECK(container_of("").empty());
+}
+
+}  // namespace
+}  // namespace cudart_doctor
