@@ -124,7 +124,7 @@ class Wheel(support.Case):
         report = json.loads(self.python(f"ctypes.CDLL({str(runtime)!r})\n"
                                         f"print(json.dumps(cudart_doctor.report(os.getpid(), timeout=20, {OFF})))"))
         support.VALIDATOR.validate(report)
-        self.assertEqual([each["path"] for each in report["runtimes"]], [str(runtime)])
+        self.assertEqual([each["path"] for each in report["runtimes"] if each["loaded"]], [str(runtime)])
 
     def test_a_report_without_pid_is_on_this_interpreters_environment(self):
         site = run(self.venv / "bin/python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
@@ -143,8 +143,7 @@ class Wheel(support.Case):
                              "args=['--probe', 'off', '--fail-on', 'warning'])", "Failed")
         support.VALIDATOR.validate(failed["report"])
         self.assertEqual(failed["report"]["verdict"]["exit_code"], 1)
-        self.assertIn("RT07", [each["id"] for each in failed["report"]["findings"]]
-                      + ["RT07"] * any(each["id"] == "RT03" for each in failed["report"]["findings"]))
+        self.assertIn("RT03", [each["id"] for each in failed["report"]["findings"]])
         self.assertIsNone(self.caught(f"cudart_doctor.check(os.getpid(), {OFF})", "Failed"))
 
     def test_a_process_that_is_not_there_is_an_error_of_the_program(self):
