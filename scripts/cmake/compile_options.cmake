@@ -18,6 +18,9 @@ target_compile_options(doctor_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
   -Wold-style-cast -Woverloaded-virtual -Wformat=2
   -fstack-protector-strong)
+# What is shipped must not tell, or depend on, where it was built.
+target_compile_options(doctor_options INTERFACE
+  $<$<CONFIG:Release>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>)
 if(CUDART_DOCTOR_WERROR)
   target_compile_options(doctor_options INTERFACE -Werror)
 endif()

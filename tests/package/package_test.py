@@ -4,6 +4,8 @@ package_test.py BUILD_FOLDER VERSION
 """
 
 import gzip
+import json
+import os
 import pathlib
 import re
 import shutil
@@ -78,6 +80,17 @@ class Installed(unittest.TestCase):
         self.assertLessEqual(max(versions), (2, 34))
         needed = re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "--dynamic", "--wide", str(binary)))
         self.assertLessEqual(set(needed), {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"})
+
+    def test_the_bill_of_materials_has_the_versions_that_dpkg_has(self):
+        script = pathlib.Path(__file__).parents[2] / "scripts" / "package_sbom.py"
+        made = subprocess.run([sys.executable, str(script), BUILD, f"{BUILD}/cudart-doctor", VERSION], check=True,
+                              capture_output=True, text=True, env={**os.environ, "SOURCE_DATE_EPOCH": "0"}).stdout
+        versions = {each["name"]: each["versionInfo"] for each in json.loads(made)["packages"]}
+        self.assertEqual(set(versions), {"cudart-doctor", "CLI11", "nlohmann_json", "spdlog", "fmt", "tl-expected",
+                                         "libstdc++", "libgcc", "libgcc_eh"})
+        for name, package in (("CLI11", "libcli11-dev"), ("nlohmann_json", "nlohmann-json3-dev"), ("fmt", "libfmt-dev"),
+                              ("spdlog", "libspdlog-dev"), ("tl-expected", "libexpected-dev")):
+            self.assertEqual(versions[name], run("dpkg-query", "-W", "-f=${Version}", package), name)
 
 
 if __name__ == "__main__":
