@@ -35,7 +35,8 @@ SHOWS_COMMANDS = [page for page in PAGES if page.parent.name not in ("measuremen
 # Lines that name the program and are none of its commands: output, configuration.
 NO_COMMAND = (
     r"^MORE  ", r"\"(source|command|path)\": ", r"^command: \[", r"^args: \[", r"^CUDART ", r"name: cudart-doctor",
-    r"^\s*#", r"^apt install |^dpkg |^pip install ", r"^Description|^ExecStart.*%|image: ",
+    r"^\s*#", r"^apt install |^dpkg |^pip install |^tar ",  # tests/package installs
+    r"^Description|^ExecStart.*%|image: ",
 )
 # What a page shows, and what stands in its place here; {...} are the sandbox's own.
 MAPPED = (
