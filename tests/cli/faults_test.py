@@ -127,15 +127,21 @@ class Faults(Case):
         self.assert_no_orphan()
         self.assertIsNone(self.server.process.poll(), "the server was ended")
 
-    def assert_no_orphan(self):
+    def alive(self):
+        """Command lines of the program's processes."""
         doctor = os.stat(support.DOCTOR)
+        found = []
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             try:
                 exe = os.stat(folder / "exe")
                 if (exe.st_dev, exe.st_ino) == (doctor.st_dev, doctor.st_ino):
-                    self.fail(f"left behind: {(folder / 'cmdline').read_bytes()}")
+                    found.append((folder / "cmdline").read_bytes())
             except OSError:
                 continue
+        return found
+
+    def assert_no_orphan(self):
+        self.assertEqual(self.alive(), [], "left behind")
 
 
 def document_of(done):
@@ -226,6 +232,49 @@ class Output(Faults):
             return None if done.returncode in (1, 2, 3) else "no fitting exit code"
 
         self.walk(command, judge, 50)
+
+
+class Signals(Faults):
+    def ended_by(self, number, delay_s, *arguments):
+        child = subprocess.Popen([support.DOCTOR, *map(str, arguments), "--json", *SETTINGS], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=clean_environment(TMPDIR=str(self.scratch)))
+        time.sleep(delay_s)
+        child.send_signal(number)
+        try:
+            out, _ = child.communicate(timeout=30)
+        finally:
+            child.kill()
+        self.wait_until(lambda: not self.alive(), 5)
+        self.assertEqual(sorted(self.scratch.iterdir()), [], "left behind")
+        return child.returncode, out
+
+    def test_at_any_moment(self):
+        """It dies of the signal or was ready before; its children die with it, and a file is whole."""
+        folder = self.folder / "out"
+        folder.mkdir()
+        place = folder / "report.json"
+        commands = {"a process": ("--pid", self.server.pid), "an environment": ("--load", self.folder / "a/libcudart.so.12")}
+        ends = collections.Counter()
+        for name, arguments in commands.items():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
+                for step in range(10):
+                    with self.subTest(name, signal=number.name, step=step):
+                        place.write_text("old")
+                        code, out = self.ended_by(number, step * 0.008, *arguments, "-o", place)
+                        ends[code] += 1
+                        self.assertIn(code, (-number, 0, 1, 3))
+                        self.assertEqual(out, b"")
+                        text = place.read_bytes()
+                        if text != b"old":
+                            VALIDATOR.validate(json.loads(text))
+                        else:
+                            self.assertLess(code, 0)
+                        for each in folder.iterdir():
+                            # SIGKILL leaves no time to take the unfinished one away.
+                            if each != place:
+                                self.assertEqual(number, signal.SIGKILL, each)
+                                each.unlink()
+        self.assertGreater(sum(count for code, count in ends.items() if code < 0), 10, f"hardly ever interrupted: {ends}")
 
 
 class Snapshots(Faults):
