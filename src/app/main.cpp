@@ -87,13 +87,27 @@ int print(const cudart_doctor::Immediate& immediate) {
              : exit_code_of(RunEnd::usage, immediate.exit_style);
 }
 
+constexpr int kUsage = 2;
+
+using ChildMain = int();
+
+/// nullptr: the first word of the command line names no child.
+ChildMain* find_child_main(std::string_view word) {
+  using namespace cudart_doctor;
+  if (word == kSelfTargetArgument) return &self_target_main;
+  if (word == kProbeChildArgument) return &probe_child_main;
+  if (word == kGateChildArgument) return &gate_child_main;
+  return nullptr;
+}
+
 int run_program(int argc, char** argv) {
   using namespace cudart_doctor;
   // Children of the doctor itself; nothing of the command line is looked at in them.
   const std::string_view first = argc > 1 ? argv[1] : "";
-  if (first == kSelfTargetArgument) return self_target_main();
-  if (first == kProbeChildArgument) return probe_child_main();
-  if (first == kGateChildArgument) return gate_child_main();
+  if (ChildMain* const child_main = find_child_main(first)) {
+    // Anybody can type the word too, and they load what they are told to.
+    return drop_gained_capabilities() ? child_main() : kUsage;
+  }
   const StartState start_state = current_state();
   take_standard_descriptors();
   // A reader that closes the pipe is no reason to die noisily.
@@ -117,8 +131,6 @@ int run_program(int argc, char** argv) {
                    .colour_by_itself = colour_by_itself(descriptor),
                    .start_state = start_state});
 }
-
-constexpr int kUsage = 2;
 
 void complain_of_memory() {
   (void)cudart_doctor::write_all(STDERR_FILENO, "cudart-doctor: not enough memory\n");

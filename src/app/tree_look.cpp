@@ -72,24 +72,28 @@ class Workers {
                    const std::function<void(std::size_t index, ProcessAnswer answer)>& taken) {
     for (int attempt = 0; attempt < kMostTries && !tasks.empty(); ++attempt) {
       std::vector<std::size_t> again;
-      const CrewCalls calls{
-          .work = [&](std::size_t task,
-                      Progress& progress) { return work(tasks[task], skip_, progress); },
-          .taken =
-              [&](std::size_t task, const std::string& bytes) {
-                auto answer = parse_answer(bytes);
-                if (answer) {
-                  taken(tasks[task], std::move(*answer));
-                } else {
-                  lose(tasks[task], ErrorKind::io, answer.error().message);
-                }
-              },
-          .lost =
-              [&](const LostTask& lost) {
-                lose(tasks[lost.task], lost.kind, sentence_of(lost));
-                const bool may_help = lost.kind == ErrorKind::timeout && !lost.step.path.empty();
-                if (may_help && learn(lost.step.path)) again.push_back(tasks[lost.task]);
-              }};
+      const CrewCalls calls{.work =
+                                [&](std::size_t task, Progress& progress) {
+                                  return work(tasks[task], skipped_by(tasks[task]), progress);
+                                },
+                            .taken =
+                                [&](std::size_t task, const std::string& bytes) {
+                                  auto answer = parse_answer(bytes);
+                                  if (answer) {
+                                    taken(tasks[task], std::move(*answer));
+                                  } else {
+                                    lose(tasks[task], ErrorKind::io, answer.error().message);
+                                  }
+                                },
+                            .lost =
+                                [&](const LostTask& lost) {
+                                  lose(tasks[lost.task], lost.kind, sentence_of(lost));
+                                  const bool may_help =
+                                      lost.kind == ErrorKind::timeout && !lost.step.path.empty();
+                                  if (may_help && learn(tasks[lost.task], lost.step.path)) {
+                                    again.push_back(tasks[lost.task]);
+                                  }
+                                }};
       const auto done = run_crew(limits(), tasks.size(), calls);
       if (!done) return done;
       tasks = std::move(again);
@@ -103,12 +107,28 @@ class Workers {
             .per_task = std::min(kProcessLimit, look_.options.timeout / 6),
             .workers = has_two_cpus() ? 2U : 1U};
   }
+  /// Whose paths are the same: processes of one mount namespace with one root. A container must not
+  /// have a path left out for those of others.
+  [[nodiscard]] std::string view_of(std::size_t index) const {
+    const std::string pid = std::to_string(processes_[index].facts.pid);
+    const auto process = ProcDirectory::open(look_.world.proc_root + "/" + pid);
+    if (!process) return pid;
+    const auto space = process->read_link("ns/mnt");
+    const auto root = process->read_link("root");
+    return space && root ? *space + *root : pid;
+  }
+  [[nodiscard]] std::set<std::string> skipped_by(std::size_t index) const {
+    if (skip_.empty()) return {};
+    const auto found = skip_.find(view_of(index));
+    return found == skip_.end() ? std::set<std::string>() : found->second;
+  }
   /// A file of the process itself is nobody else's: to leave it out helps no other.
-  bool learn(const std::string& path) {
+  bool learn(std::size_t index, const std::string& path) {
+    std::set<std::string>& skip = skip_[view_of(index)];
     if (path.starts_with(look_.world.proc_root + "/")) {
-      return path.find("/driver/") != std::string::npos && skip_.insert(path).second;
+      return path.find("/driver/") != std::string::npos && skip.insert(path).second;
     }
-    skip_.insert(path);
+    skip.insert(path);
     return true;
   }
   void lose(std::size_t index, ErrorKind kind, std::string note) {
@@ -126,7 +146,7 @@ class Workers {
 
   const ManyLook& look_;
   std::vector<NodeProcess>& processes_;
-  std::set<std::string> skip_;
+  std::map<std::string, std::set<std::string>> skip_;  ///< By view_of.
 };
 
 SurveyRules survey_rules(ScanDepth depth) {
@@ -143,29 +163,44 @@ std::vector<std::size_t> all_of(const std::vector<NodeProcess>& processes) {
   return out;
 }
 
-Result<void> glance(const ManyLook& look, const ProcDirectory& proc, TreeReport& report,
-                    Workers& workers) {
-  const SurveyDepth depth =
-      report.scope == TreeScope::tree ? SurveyDepth::facts : SurveyDepth::count;
-  std::optional<Survey> survey;  // Made in a worker, and kept from task to task.
+/// In a worker: a survey that is made at the first glance, and kept from task to task.
+class Glances {
+ public:
+  Glances(const ManyLook& look, SurveyDepth depth) : look_(look), depth_(depth) {}
+
+  /// Nothing: /proc cannot be opened.
+  std::optional<NodeProcess> look(std::int64_t pid, const std::set<std::string>& skip,
+                                  Progress& progress) {
+    if (!survey_) {
+      auto root = ProcDirectory::open(look_.world.proc_root);
+      if (!root) return std::nullopt;
+      survey_.emplace(std::move(*root),
+                      SurveyOptions{.depth = depth_,
+                                    .salt = look_.salt,
+                                    .progress =
+                                        [&progress](std::string_view stage, std::string_view path) {
+                                          progress.set(stage, path);
+                                        }},
+                      survey_rules(look_.options.depth));
+    }
+    return survey_->look(pid, skip);
+  }
+
+ private:
+  const ManyLook& look_;
+  SurveyDepth depth_;
+  std::optional<Survey> survey_;
+};
+
+Result<void> glance(const ManyLook& look, TreeReport& report, Workers& workers) {
+  Glances glances(look, report.scope == TreeScope::tree ? SurveyDepth::facts : SurveyDepth::count);
   return workers.run(
       all_of(report.processes),
       [&](std::size_t index, const std::set<std::string>& skip, Progress& progress) {
-        if (!survey) {
-          auto root = ProcDirectory::open(proc.path());
-          if (!root) return std::string();
-          survey.emplace(
-              std::move(*root),
-              SurveyOptions{
-                  .depth = depth,
-                  .salt = look.salt,
-                  .skip_paths = skip,
-                  .progress = [&progress](std::string_view stage,
-                                          std::string_view path) { progress.set(stage, path); }},
-              survey_rules(look.options.depth));
-        }
+        auto process = glances.look(report.processes[index].facts.pid, skip, progress);
+        if (!process) return std::string();
         ProcessAnswer answer;
-        answer.process = survey->look(report.processes[index].facts.pid);
+        answer.process = std::move(*process);
         return write_answer(std::move(answer));
       },
       [&](std::size_t index, ProcessAnswer answer) {
@@ -219,10 +254,18 @@ class FullLooks {
 
  private:
   Result<void> judge(std::vector<std::size_t> tasks) {
+    Glances glances(look_, SurveyDepth::count);
     return workers_.run(
         std::move(tasks),
-        [this](std::size_t index, const std::set<std::string>& skip, Progress& progress) {
-          return write_answer(judge_process(look_, seen_.report.processes[index], skip, progress));
+        [&](std::size_t index, const std::set<std::string>& skip, Progress& progress) {
+          const NodeProcess& process = seen_.report.processes[index];
+          ProcessAnswer answer = judge_process(look_, process, skip, progress);
+          if (is_shared(process.likeness)) {
+            // What became another one between glance and look says nothing of its twins.
+            const auto again = glances.look(process.facts.pid, skip, progress);
+            if (!again || again->likeness != process.likeness) answer.process.likeness.clear();
+          }
+          return write_answer(std::move(answer));
         },
         [this](std::size_t index, ProcessAnswer answer) { take(index, std::move(answer)); });
   }
@@ -243,7 +286,8 @@ class FullLooks {
     for (auto& [likeness, members] : waiting_) {
       const NodeProcess& first = processes[members.front()];
       const bool settled =
-          first.state == ProcessState::judged || first.state == ProcessState::without_cuda;
+          first.likeness == likeness &&
+          (first.state == ProcessState::judged || first.state == ProcessState::without_cuda);
       for (std::size_t i = 1; settled && i < members.size(); ++i) {
         NodeProcess& twin = processes[members[i]];
         if (twin.state == ProcessState::unjudged) twin = like(first, std::move(twin));
@@ -255,6 +299,11 @@ class FullLooks {
       });
     }
     std::erase_if(waiting_, [](const auto& each) { return each.second.empty(); });
+  }
+
+  [[nodiscard]] bool is_shared(const std::string& likeness) const {
+    const auto found = waiting_.find(likeness);
+    return found != waiting_.end() && found->second.size() > 1;
   }
 
   static NodeProcess like(const NodeProcess& first, NodeProcess twin) {
@@ -300,7 +349,7 @@ Result<ManySeen> look_at_many(const ManyLook& look) {
   if (!pids) return tl::unexpected(pids.error());
   for (const std::int64_t pid : *pids) report.processes.emplace_back().facts.pid = pid;
   Workers workers(look, report.processes);
-  auto done = glance(look, *proc, report, workers);
+  auto done = glance(look, report, workers);
   if (done) done = FullLooks(look, seen, workers).run();
   if (!done) return tl::unexpected(done.error());
   if (report.scope == TreeScope::tree) find_ranks(report);

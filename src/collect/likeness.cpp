@@ -68,8 +68,11 @@ bool add_files(Sum& sum, const ProcDirectory& process) {
   for (const char* const name : {"environ", "cmdline", "cgroup"}) {
     const auto text = process.read_file(name);
     if (!text) return false;
-    // A title was written over it: the live environment is another place.
-    if (std::string_view(name) == "environ" && parse_environ(*text).all_nul) return false;
+    if (std::string_view(name) == "environ") {
+      // A title was written over it, or over a part: the live environment is another place.
+      const EnvironFile file = parse_environ(*text);
+      if (file.all_nul || file.odd_entries != 0) return false;
+    }
     sum.add(*text);
   }
   return true;

@@ -50,7 +50,13 @@ Result<void> check_kind(const StatFile& stat, std::int64_t pid) {
   if ((stat.flags & kKernelThread) != 0) {
     return fail(ErrorKind::not_found, who + " is a kernel thread: it maps no libraries");
   }
-  if (stat.state == 'Z' || stat.state == 'X') {
+  const bool ended = stat.state == 'Z' || stat.state == 'X';
+  if (ended && stat.threads > 1) {
+    return fail(ErrorKind::unsupported, who + ": its main thread has ended and " +
+                                            std::to_string(stat.threads - 1) +
+                                            " others go on: such a process cannot be looked into");
+  }
+  if (ended) {
     return fail(ErrorKind::not_found,
                 who + " is a zombie: it has ended, and nothing of its memory is left");
   }
@@ -141,9 +147,14 @@ std::map<std::uint64_t, std::uint64_t> read_auxv(const ProcDirectory& process) {
 Result<void> check_still_there(const ProcDirectory& root, const ProcessFacts& facts) {
   // By name and not by the held descriptor: only so does a reused PID show.
   auto process = root.child(std::to_string(facts.pid));
-  if (!process) return tl::unexpected(ended(facts.pid));
+  // Too few descriptors, say, tell nothing of the process.
+  const auto over = [&facts](const Error& error) {
+    const bool gone = error.kind == ErrorKind::gone || error.kind == ErrorKind::not_found;
+    return gone ? ended(facts.pid) : error;
+  };
+  if (!process) return tl::unexpected(over(process.error()));
   auto text = process->read_file("stat");
-  if (!text) return tl::unexpected(ended(facts.pid));
+  if (!text) return tl::unexpected(over(text.error()));
   auto stat = parse_stat(*text);
   if (!stat) return tl::unexpected(stat.error());
   if (stat->start_ticks != facts.start_ticks) {

@@ -21,6 +21,9 @@ constexpr std::uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD of the kernel
 constexpr std::uint64_t kMostMaps = std::uint64_t{1} << 30U;
 constexpr std::string_view kNodes = "/dev/nvidia";
 
+/// What a rule for names looks for anywhere in a line of maps, folders included.
+constexpr std::string_view kWord = "libcudart";
+
 bool is_over(const Error& error) {
   return error.kind == ErrorKind::gone || error.kind == ErrorKind::not_found;
 }
@@ -42,10 +45,9 @@ std::string map_file_name(std::string_view range) {
   return "map_files/" + bare(range.substr(0, dash)) + "-" + bare(range.substr(dash + 1));
 }
 
-/// The mapped file itself; nothing where it may not be opened, or is no regular file.
-std::optional<OpenedFile> open_map_file(const ProcDirectory& process, const MappedFile& file) {
-  const std::string name = map_file_name(file.range);
-  const auto info = process.stat_file(name);
+/// The mapped file itself; nothing where it may not be opened.
+std::optional<OpenedFile> open_map_file(const ProcDirectory& process, const std::string& name,
+                                        const Result<struct stat>& info) {
   // Looked at before it is opened: to open a device may wake it, to open a FIFO may block.
   if (!info || !S_ISREG(info->st_mode)) return std::nullopt;
   auto fd = process.open_file(name);
@@ -76,7 +78,8 @@ std::string card_node(std::string_view path) {
 
 }  // namespace
 
-NodeProcess Survey::look(std::int64_t pid) {
+NodeProcess Survey::look(std::int64_t pid, const std::set<std::string>& skip) {
+  skip_ = skip;
   NodeProcess out;
   out.facts.pid = pid;
   step("read process", root_.shown(std::to_string(pid)));
@@ -96,6 +99,10 @@ NodeProcess Survey::look(std::int64_t pid) {
   out.facts.comm = stat->comm;
   if ((stat->flags & kKernelThread) != 0) {
     out.state = ProcessState::kernel_thread;
+  } else if ((stat->state == 'Z' || stat->state == 'X') && stat->threads > 1) {
+    out.state = ProcessState::unread;
+    out.reason = ErrorKind::io;
+    out.note = "its main thread has ended, other threads go on: they are not looked at";
   } else if (stat->state == 'Z' || stat->state == 'X') {
     out.state = ProcessState::zombie;
   } else {
@@ -124,18 +131,23 @@ void Survey::look_at_maps(const ProcDirectory& process, NodeProcess& out) {
     return;
   }
   LikenessMaps compared{.text = *maps, .ordered = {}};
+  bool holds_cuda = false;
   for (const MappedFile& file : mapped_files(*maps)) {
     if (file.path.starts_with(kNodes)) {
+      holds_cuda = true;
       compared.ordered.push_back(file.path);
       const std::string node = card_node(file.path);
       if (node.empty()) continue;
       const std::string& gpu = gpu_name(node);
       if (std::ranges::find(out.gpus, gpu) == out.gpus.end()) out.gpus.push_back(gpu);
     } else if (concerns_cuda(process, file)) {
+      holds_cuda = true;
+      compared.ordered.push_back(file.path);
+    } else if (file.path.find(kWord) != std::string_view::npos) {
       compared.ordered.push_back(file.path);
     }
   }
-  if (compared.ordered.empty()) return;
+  if (!holds_cuda) return;
   out.state = ProcessState::unjudged;
   step("compare with others", process.path());
   // Its number in our own PID namespace only where /proc is of that.
@@ -147,26 +159,32 @@ void Survey::look_at_maps(const ProcDirectory& process, NodeProcess& out) {
 }
 
 bool Survey::concerns_cuda(const ProcDirectory& process, const MappedFile& file) {
-  // Asked of every mapping: most were answered for another process.
-  const auto found = known_.find(file.key);
-  if (found != known_.end()) return found->second;
-  if (rules_.is_cuda_name(file.path)) return known_[file.key] = true;
-  if (!file.executable) return false;
-  return known_[file.key] = ask_file(process, file);
+  // Asked of every mapping: most were answered for another process. What a file is called counts,
+  // and it may have several names.
+  auto& names = known_[file.key];
+  const auto found = std::ranges::find(names, file.path, &KnownFile::path);
+  if (found != names.end()) return found->concerns_cuda;
+  const bool answer = rules_.is_cuda_name(file.path) || ask_file(process, file);
+  names.push_back({std::string(file.path), answer});
+  return answer;
 }
 
 bool Survey::ask_file(const ProcDirectory& process, const MappedFile& file) {
   // "Could not read" is never "not there": the full look has more ways to read, and says so.
   constexpr bool kNotKnown = true;
   const std::string path(file.path);
-  if (options_.skip_paths.contains(path)) return kNotKnown;
+  if (skip_.contains(path)) return kNotKnown;
   step("read mapped file", path);
-  auto opened = open_map_file(process, file);
+  const std::string name = map_file_name(file.range);
+  const auto info = process.stat_file(name);
+  if (info && !S_ISREG(info->st_mode)) return false;
+  auto opened = open_map_file(process, name, info);
   if (!opened) opened = open_at_path(process, file);
   if (!opened) return path.starts_with('/') ? kNotKnown : false;
   FileSource source(std::move(opened->fd), opened->info.size);
   auto reader = ElfReader::open(source, ElfImage::file);
-  if (!reader) return false;
+  // Most files of data are no ELF, and say so. What is executed and is none was spoilt.
+  if (!reader) return file.executable || reader.error().kind != ErrorKind::malformed;
   return rules_.concerns_cuda(reader->read_facts(), path);
 }
 
@@ -177,7 +195,7 @@ const std::string& Survey::gpu_name(const std::string& node) {
 
 void Survey::read_gpu_names() {
   const std::string folder = root_.shown("driver/nvidia/gpus");
-  if (options_.skip_paths.contains(folder)) return;
+  if (skip_.contains(folder)) return;
   // A driver that hangs may not answer even there.
   step("read the driver's list of GPUs", folder);
   const auto cards = root_.list("driver/nvidia/gpus");

@@ -129,6 +129,7 @@ Result<StatFile> parse_stat(std::string_view text) {
   constexpr std::size_t kFirst = 3;
   constexpr std::size_t kParent = 4 - kFirst;
   constexpr std::size_t kFlags = 9 - kFirst;
+  constexpr std::size_t kThreads = 20 - kFirst;
   constexpr std::size_t kStart = 22 - kFirst;
   const auto fields = fields_of(text.substr(close + 1));
   if (fields.size() <= kStart) return fail(ErrorKind::malformed, "stat ends before its start time");
@@ -142,6 +143,7 @@ Result<StatFile> parse_stat(std::string_view text) {
   stat.parent_pid = *parent;
   stat.flags = *flags;
   stat.start_ticks = *start;
+  stat.threads = parse_unsigned(fields[kThreads], 10).value_or(0);
   return stat;
 }
 

@@ -80,6 +80,7 @@ struct WorkerSide {
 [[noreturn]] void work_in_child(const WorkerSide& side, std::size_t tasks, const CrewCalls& calls) {
   constexpr int kFailed = 70;
   limit_worker();
+  ::dup2(STDOUT_FILENO, STDERR_FILENO);  // To nowhere, for the same reason.
   ::signal(SIGPIPE, SIG_IGN);
   try {
     Progress progress(side.steps);

@@ -1,7 +1,9 @@
 #include "shared_steps.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -59,6 +61,12 @@ void limit_worker() {
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   limit_memory();
+  // A worker that cannot be killed is left behind. Whoever reads the doctor's output to its end
+  // must not wait for it.
+  const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nothing < 0) return;
+  ::dup2(nothing, STDOUT_FILENO);
+  if (nothing != STDOUT_FILENO) ::close(nothing);
 }
 
 void Progress::set(std::string_view stage, std::string_view path) {

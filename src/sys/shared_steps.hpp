@@ -35,8 +35,8 @@ Result<SharedPage> make_page();
 
 WorkStep read_step(const SharedStep& shared);
 
-/// In a child that looks at foreign processes: memory ends at 512 MiB, and a crash leaves no core
-/// of a root program behind.
+/// In a child that looks at foreign processes: memory ends at 512 MiB, stdout is nowhere, and a
+/// crash leaves no core of a root program behind.
 void limit_worker();
 
 }  // namespace cudart_doctor

@@ -32,20 +32,20 @@ enum class SurveyDepth : std::uint8_t {
 
 struct SurveyOptions {
   SurveyDepth depth = SurveyDepth::count;
-  std::uint64_t salt = 0;            ///< Of likeness_of.
-  std::set<std::string> skip_paths;  ///< Did not answer before: not touched again.
+  std::uint64_t salt = 0;  ///< Of likeness_of.
   StepCall progress;
 };
 
-/// Keeps what it learned of files for the next process. Device and inode tell a file: while it is
-/// mapped its inode is not given to another one.
+/// Keeps what it learned of files for the next process. Device, inode and path tell a file: while it
+/// is mapped its inode is not given to another one.
 class Survey {
  public:
   Survey(ProcDirectory root, SurveyOptions options, SurveyRules rules)
       : root_(std::move(root)), options_(std::move(options)), rules_(std::move(rules)) {}
 
-  /// What is known of `pid`. State `unjudged`: it is to be looked at in full.
-  NodeProcess look(std::int64_t pid);
+  /// What is known of `pid`. State `unjudged`: it is to be looked at in full. What stands in `skip`
+  /// did not answer before, and is not touched again.
+  NodeProcess look(std::int64_t pid, const std::set<std::string>& skip);
 
  private:
   void look_at_maps(const ProcDirectory& process, NodeProcess& out);
@@ -59,8 +59,13 @@ class Survey {
 
   ProcDirectory root_;
   SurveyOptions options_;
+  std::set<std::string> skip_;
   SurveyRules rules_;
-  std::map<FileKey, bool> known_;
+  struct KnownFile {
+    std::string path;
+    bool concerns_cuda = false;
+  };
+  std::map<FileKey, std::vector<KnownFile>> known_;
   std::map<std::string, std::string> gpus_;  ///< "nvidia0" -> UUID, or itself.
   bool gpus_read_ = false;
 };

@@ -62,6 +62,7 @@ struct StatFile {
   char state = '?';
   std::int64_t parent_pid = 0;
   std::uint64_t start_ticks = 0;
+  std::uint64_t threads = 0;  ///< 0: not known.
   std::uint64_t flags = 0;  ///< PF_KTHREAD is 0x00200000.
 };
 Result<StatFile> parse_stat(std::string_view text);
