@@ -53,6 +53,23 @@ class Gained(Case):
         self.assertEqual(status["NoNewPrivs"], "1")
         self.assertEqual(status["Uid"].split(), [str(NOBODY)] * 4)
 
+    def test_nor_has_one_that_is_named_to_the_programs_own_children(self):
+        """The words by which the program starts itself can be typed."""
+        need_program(self, "setcap")
+        self.set_mode(0o755)
+        subprocess.run(["setcap", "cap_sys_ptrace+ep", self.program], check=True)
+        library = self.compile("libtell.so", STATUS)
+        os.chmod(library, 0o755)
+        commands = self.folder / "commands"
+        commands.write_bytes(bytes(library) + b"\0")
+        with open(commands, "rb") as three, open(os.devnull, "wb") as four:
+            ended = subprocess.run(["sh", "-c", 'exec "$0" __self-target 3<&8 4>&9', self.program], capture_output=True,
+                                   preexec_fn=lambda: (os.dup2(three.fileno(), 8), os.dup2(four.fileno(), 9)), pass_fds=(8, 9),
+                                   timeout=60, check=False, stdin=subprocess.DEVNULL, env=clean_environment(), user=NOBODY,
+                                   group=NOBODY, extra_groups=[])
+        status = dict(line.split(":\t", 1) for line in ended.stderr.decode().splitlines() if ":\t" in line)
+        self.assertEqual(status.get("CapPrm"), "0" * 16, ended)
+
 
 if __name__ == "__main__":
     support.main()
