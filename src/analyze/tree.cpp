@@ -137,8 +137,7 @@ void find_ranks(TreeReport& report) {
   for (auto& [kind, members] : kinds) {
     if (members.size() > 1) report.ranks.push_back(rank_set(report, std::move(members)));
   }
-  std::ranges::sort(report.ranks, {},
-                           [](const RankSet& set) { return set.members.front(); });
+  std::ranges::sort(report.ranks, {}, [](const RankSet& set) { return set.members.front(); });
 }
 
 int gravity_of(const NodeProcess& process) {
@@ -161,11 +160,15 @@ bool leaves_open(const NodeProcess& process, TreeScope scope) {
 
 void conclude(TreeReport& report) {
   bool read_one = false;
+  bool judged_one = false;
+  std::size_t unread = 0;
   report.end = RunEnd::ok;
   for (std::size_t i = 0; i < report.processes.size(); ++i) {
     const NodeProcess& process = report.processes[i];
     read_one = read_one || process.state == ProcessState::judged ||
                process.state == ProcessState::without_cuda;
+    judged_one = judged_one || process.state == ProcessState::judged;
+    unread += process.state == ProcessState::unread ? 1 : 0;
     if (report.undecided.empty() && leaves_open(process, report.scope)) {
       report.undecided = why_open(process);
     }
@@ -176,8 +179,13 @@ void conclude(TreeReport& report) {
       report.lead = i;
     }
   }
-  if (!read_one && report.undecided.empty())
+  if (!read_one && report.undecided.empty()) {
     report.undecided = "not a single process could be read";
+  } else if (!judged_one && unread != 0 && report.undecided.empty()) {
+    // A monitor without rights must not be content with a node of which it saw its own shell.
+    report.undecided = "nothing of CUDA was seen, and " + std::to_string(unread) +
+                       (unread == 1 ? " process" : " processes") + " could not be read";
+  }
   if (report.end == RunEnd::findings) {
     report.undecided.clear();
   } else if (!report.undecided.empty()) {

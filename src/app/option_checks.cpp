@@ -138,7 +138,7 @@ std::string_view many_name(const Options& options) {
   return options.command == Command::tree ? "tree" : "--all";
 }
 
-constexpr std::array<Refusal, 10> kRefusedByMany = {{
+constexpr std::array<Refusal, 11> kRefusedByMany = {{
     {"--from", "it looks at living processes; a snapshot is of one process"},
     {"--load", "it looks at living processes; cudart-doctor --load LIB loads one by itself"},
     {"--python", "each process has a Python of its own; it goes with --pid alone"},
@@ -149,6 +149,8 @@ constexpr std::array<Refusal, 10> kRefusedByMany = {{
     {"--pairs", "it never probes; cudart-doctor --pid PID --probe on does"},
     {"--explain-selection", "it shows no rule's steps; cudart-doctor --pid PID does"},
     {"--github", "it writes no annotations; the report of one process does"},
+    {"--json-schema",
+     "cudart-doctor --json-schema prints that of one report; the other is docs/tree.schema.json"},
 }};
 
 /// Many processes are read only, and shown in few formats.

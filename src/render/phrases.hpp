@@ -60,6 +60,8 @@ std::vector<const Selection*> telling_selections(const Report& report,
 
 /// "image, not node: do not drain"
 std::string_view owner_advice(Owner owner);
+/// The same of a report's first finding, which must not call a node well that another finding blames.
+std::string owner_advice(const Report& report);
 
 /// "1 critical, 2 warnings; 1 at or above --fail-on error"
 std::string exit_reason(const Report& report);

@@ -172,6 +172,20 @@ std::string_view owner_advice(Owner owner) {
   return {};
 }
 
+std::string owner_advice(const Report& report) {
+  const Owner owner = report.findings.front().owner;
+  std::vector<std::string> of_node;
+  for (const Finding& each : report.findings) {
+    const bool counts = each.allowed.empty() && each.severity >= Severity::error;
+    const bool told = std::ranges::count(of_node, each.id) != 0;
+    if (counts && each.owner == Owner::node && !told) of_node.push_back(each.id);
+  }
+  if (owner == Owner::node || of_node.empty()) return std::string(owner_advice(owner));
+  return std::string(owner == Owner::image ? "image" : "launch settings") + "; but " +
+         join(of_node, ", ") + (of_node.size() == 1 ? " is" : " are") +
+         " the node's: draining it may be right";
+}
+
 namespace {
 
 void write_numbered(TextWriter& writer, std::string_view label,
@@ -197,9 +211,9 @@ void write_list(TextWriter& writer, std::string_view label, const std::vector<st
 
 }  // namespace
 
-void write_main_finding(TextWriter& writer, const Finding& finding) {
+void write_main_finding(TextWriter& writer, const Finding& finding, std::string_view owner) {
   if (!finding.effect.empty()) writer.labelled("EFFECT", printable(finding.effect));
-  writer.labelled("OWNER", owner_advice(finding.owner));
+  writer.labelled("OWNER", owner);
   write_list(writer, "SEEN", finding.evidence, writer.room().evidence);
   write_numbered(writer, "FIX", finding.fixes, writer.room().fixes);
   write_list(writer, "NO HELP", finding.no_help, writer.room().no_help);
@@ -337,7 +351,9 @@ std::string written(const Report& report, const TextOptions& options, const Room
                     Steps steps) {
   TextWriter writer(options, room);
   write_head(writer, report);
-  if (leads_with_finding(report)) write_main_finding(writer, report.findings.front());
+  if (leads_with_finding(report)) {
+    write_main_finding(writer, report.findings.front(), owner_advice(report));
+  }
   write_list(writer, "ALLOW", report.allowances.ended, room.ended);
   write_list(writer, "LOADED", report.snapshot.self_notes, room.loads);
   write_story(writer, report);

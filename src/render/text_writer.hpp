@@ -117,7 +117,7 @@ std::string severity_word(Severity severity);
 void write_head(TextWriter& writer, const Report& report);
 
 /// Effect, owner, what was seen, remedies of the finding that leads a report, in this room.
-void write_main_finding(TextWriter& writer, const Finding& finding);
+void write_main_finding(TextWriter& writer, const Finding& finding, std::string_view owner);
 
 /// Of a command that was recorded: how the library that matters came in, what the command did, what
 /// became of its other processes.

@@ -278,7 +278,8 @@ std::string written(const TreeReport& report, const TextOptions& options, const 
   write_groups(writer, report, room);
   write_ranks(writer, report, room);
   if (leads_with_finding(report)) {
-    write_main_finding(writer, report.processes[*report.lead].verdict->lead);
+    const Finding& lead = report.processes[*report.lead].verdict->lead;
+    write_main_finding(writer, lead, owner_advice(lead.owner));
   }
   write_unseen(writer, report, room);
   write_end(writer, report);

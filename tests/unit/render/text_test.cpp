@@ -205,6 +205,23 @@ TEST_CASE("an allowed finding is shown as such, behind those that count, and doe
   CHECK_THAT(verbose_text_of(allowed_report()), ContainsSubstring("FIX restart all ranks"));
 }
 
+TEST_CASE("a node that another finding blames is not called well") {
+  Report report = critical_report();
+  Finding of_node = report.findings.front();
+  of_node.id = "DR10";
+  of_node.owner = Owner::node;
+  of_node.severity = Severity::warning;
+  report.findings.push_back(of_node);
+  CHECK(render_text(report, {}).find("OWNER    image, not node: do not drain") !=
+        std::string::npos);
+  report.findings.back().severity = Severity::error;
+  CHECK(render_text(report, {}).find("OWNER    image; but DR10 is the node's: draining it") !=
+        std::string::npos);
+  report.findings.back().allowed = "--allow DR10";
+  CHECK(render_text(report, {}).find("OWNER    image, not node: do not drain") !=
+        std::string::npos);
+}
+
 TEST_CASE("the style of an exit code is named where it is not the default") {
   Report report = critical_report();
   report.verdict.exit_style = ExitStyle::nagios;
