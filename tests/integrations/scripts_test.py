@@ -1,9 +1,12 @@
 """The scripts of docs/integrations, run with a healthy and a faulty environment, and without a doctor."""
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+
+import yaml
 
 import support
 from support import DOCTOR, SOURCE, Case, fixture
@@ -160,6 +163,22 @@ class Scripts(Case):
         self.assertEqual(self.health_check(f"--python {self.faulty()}/python3", IDLE), (0, []))
         self.assertEqual(self.health_check("--wrong", IDLE), (3, []))
         self.assertEqual(self.health_check("", IDLE, "/none"), (3, []))
+
+    def test_a_textfile_that_cannot_be_written_is_a_failure(self):
+        """Of the folder that is not there, and not of what was found or could not be read."""
+        pod = yaml.safe_load((FILES / "kubernetes/daemonset.yaml").read_text())["spec"]["template"]["spec"]
+        loop = pod["containers"][0]["args"][0].replace("/usr/local/bin/cudart-doctor", DOCTOR)
+        self.assertEqual(subprocess.run(["sh", "-c", loop.replace("/textfile/", f"{self.folder}/none/")],
+                                        capture_output=True, timeout=60).returncode, 2)
+        unit = (FILES / "systemd/cudart-doctor-textfile.service").read_text()
+        command = re.search("^ExecStart=(.*)$", unit, re.MULTILINE)[1].split()
+        folder = re.search("^ReadWritePaths=(.*)$", unit, re.MULTILINE)[1]
+        success = ["0", *re.search("^SuccessExitStatus=(.*)$", unit, re.MULTILINE)[1].split()]
+        for place, good in (("none", False), (".", True)):
+            words = [word.replace(folder, f"{self.folder}/{place}") for word in [DOCTOR, *command[1:]]]
+            ended = subprocess.run(words, capture_output=True, text=True, timeout=60)
+            self.assertEqual(str(ended.returncode) in success, good, ended.stderr)
+        self.assertIn("cudart_doctor_build_info", (self.folder / "cudart-doctor.prom").read_text())
 
     def test_a_signal_reaches_the_command_behind_a_wrapper(self):
         (self.bin / "vllm").write_text("#!/bin/sh\ntrap 'exit 9' TERM\necho up\nwhile :; do sleep 0.1; done\n")
