@@ -55,7 +55,7 @@ Json verdict_json(const ProcessVerdict& verdict) {
   for (const FindingTag& tag : verdict.findings) {
     out["findings"].push_back({{"id", json_bytes(tag.id)}, {"severity", name_of(tag.severity)}});
   }
-  out["allowed"] = verdict.allowed;
+  out["allowed"] = verdict.allowed.size();
   out["runtimes"] = verdict.runtimes;
   out["consumers"] = json_sentence_list(verdict.consumers);
   out["unread"] = json_sentence_list(verdict.blind);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "cudart_doctor/analyze/tree_rows.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -29,6 +31,7 @@ struct TreeRoom {
   std::size_t unseen = 4;
   std::size_t odd = 3;
   std::size_t odd_lines = 6;
+  std::size_t allowed = 4;
   Room finding{.evidence = 1};
 };
 
@@ -149,6 +152,7 @@ void write_group(TextWriter& writer, const TreeReport& report, std::size_t index
   std::string text = count_of(group.members.size(), "process", "processes") + ", " +
                      pids_words(report, group.members, node ? 3 : 4);
   if (node) text += owners_of(report, group);
+  text += further_words(first);
   const VerdictWords word = verdict_words(first);
   const Lead lead{.before = " " + pad(group_letter(index), 3),
                   .word = word.word,
@@ -231,6 +235,40 @@ void write_unseen(TextWriter& writer, const TreeReport& report, const TreeRoom& 
   write_left_out(writer, "UNSEEN", {.all = lines.size(), .shown = shown});
 }
 
+/// What counts again, and what does not count, as the report of one process says it.
+void write_allowed(TextWriter& writer, const TreeReport& report, const TreeRoom& room) {
+  std::set<std::string> ended;
+  std::map<std::pair<int, AllowedTag>, std::vector<std::size_t>> allowed;  // The gravest first.
+  for (std::size_t i = 0; i < report.processes.size(); ++i) {
+    const auto& verdict = report.processes[i].verdict;
+    if (!verdict) continue;
+    ended.insert(verdict->ended.begin(), verdict->ended.end());
+    const std::set<AllowedTag> once(verdict->allowed.begin(), verdict->allowed.end());
+    for (const AllowedTag& tag : once) allowed[{-int(tag.severity), tag}].push_back(i);
+  }
+  Listed list{.all = ended.size()};
+  for (const std::string& text : ended) {
+    if (list.shown == writer.shown(list.all, room.allowed)) break;
+    writer.labelled(list.shown == 0 ? "ALLOW" : "", printable(text), 3);
+    ++list.shown;
+  }
+  write_left_out(writer, "ALLOW", list);
+  if (allowed.empty()) return;
+  writer.title("ALLOWED: without a say in the verdict");
+  list = {.all = allowed.size()};
+  for (const auto& [key, members] : allowed) {
+    if (list.shown == writer.shown(list.all, room.allowed)) break;
+    const AllowedTag& tag = key.second;
+    const Lead lead{.before = " ",
+                    .word = severity_word(tag.severity),
+                    .tone = tone_of(tag.severity),
+                    .after = " " + printable(tag.id) + "  "};
+    writer.entry(lead, pids_words(report, members, 4) + ": " + printable(tag.by), 2);
+    ++list.shown;
+  }
+  write_left_out(writer, "", list);
+}
+
 std::string exit_words(const TreeReport& report) {
   constexpr std::array kOrder = {Severity::critical, Severity::error, Severity::warning,
                                  Severity::info};
@@ -240,6 +278,8 @@ std::string exit_words(const TreeReport& report) {
     const std::size_t count = count_findings(report, severity);
     if (count != 0) counts.push_back(severity_count(count, severity));
   }
+  const std::size_t allowed = count_allowed(report);
+  if (allowed != 0) counts.push_back(std::to_string(allowed) + " allowed");
   if (counts.empty()) return "no finding";
   const auto failing = std::ranges::count_if(report.processes, [](const NodeProcess& process) {
     return process.verdict && process.verdict->end == RunEnd::findings;
@@ -278,8 +318,9 @@ std::string written(const TreeReport& report, const TextOptions& options, const 
   write_groups(writer, report, room);
   write_ranks(writer, report, room);
   if (leads_with_finding(report)) {
-    write_main_finding(writer, report.processes[*report.lead].verdict->lead);
+    write_main_finding(writer, report.processes[*report.lead].verdict->lead, owner_words(report));
   }
+  write_allowed(writer, report, room);
   write_unseen(writer, report, room);
   write_end(writer, report);
   return writer.take();
@@ -293,14 +334,15 @@ std::string render_tree_text(const TreeReport& report, const TextOptions& option
   constexpr Room kNone{.evidence = 0, .sentence_lines = 1, .fixes = 1, .no_help = 0};
   const std::array rooms = {
       TreeRoom{},
-      TreeRoom{.rows = 16, .finding = kLess},
-      TreeRoom{.fold = Fold::grouped, .finding = kLess},
+      TreeRoom{.rows = 16, .allowed = 2, .finding = kLess},
+      TreeRoom{.fold = Fold::grouped, .allowed = 2, .finding = kLess},
       TreeRoom{.fold = Fold::grouped,
                .rows = 12,
                .groups = 4,
                .unseen = 2,
                .odd = 2,
                .odd_lines = 4,
+               .allowed = 1,
                .finding = kLeast},
       TreeRoom{.fold = Fold::grouped,
                .rows = 8,
@@ -308,6 +350,7 @@ std::string render_tree_text(const TreeReport& report, const TextOptions& option
                .unseen = 1,
                .odd = 1,
                .odd_lines = 3,
+               .allowed = 1,
                .finding = kNone},
   };
   std::string text;

@@ -10,6 +10,7 @@
 #include "render/diff_rows.hpp"
 #include "render/diff_words.hpp"
 #include "render/names.hpp"
+#include "render/phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -31,6 +32,10 @@ std::string open_words(const TreeReport& report) {
   const std::size_t open = count_open(report);
   if (open == 0) return ".";
   return ", of what could be read: " + std::to_string(open) + " could not.";
+}
+
+void add_once(std::vector<std::string>& list, std::string text) {
+  if (std::ranges::find(list, text) == list.end()) list.push_back(std::move(text));
 }
 
 /// What the rule that the odd ones' headline follows takes there, and takes in the others.
@@ -144,7 +149,8 @@ std::string tree_sentence(const TreeReport& report) {
                ? "No process of this tree holds anything of CUDA" + open_words(report)
                : "No process holds anything of CUDA" + open_words(report);
   }
-  return "Nothing is wrong in " + count_of(judged, "process", "processes") + " with CUDA" +
+  return std::string(count_allowed(report) == 0 ? "Nothing" : "Nothing that counts") +
+         " is wrong in " + count_of(judged, "process", "processes") + " with CUDA" +
          open_words(report);
 }
 
@@ -177,6 +183,60 @@ std::size_t count_findings(const TreeReport& report, Severity severity) {
         std::ranges::count(process.verdict->findings, severity, &FindingTag::severity));
   }
   return count;
+}
+
+std::size_t count_allowed(const TreeReport& report) {
+  std::size_t count = 0;
+  for (const NodeProcess& process : report.processes) {
+    if (process.verdict) count += process.verdict->allowed.size();
+  }
+  return count;
+}
+
+std::vector<std::string> allowed_ids(const TreeReport& report) {
+  std::vector<std::string> out;
+  for (const NodeProcess& process : report.processes) {
+    if (!process.verdict) continue;
+    for (const AllowedTag& tag : process.verdict->allowed) add_once(out, printable(tag.id));
+  }
+  return out;
+}
+
+std::string further_words(const NodeProcess& process) {
+  const std::string named = verdict_words(process).id;
+  std::vector<std::string> own;
+  std::vector<std::string> of_node;
+  bool grave = false;
+  for (const FindingTag& tag : process.verdict->findings) {
+    const std::string id = printable(tag.id);
+    if (id == named) continue;
+    grave = grave || tag.severity > Severity::info;
+    if (tag.owner == Owner::node) {
+      add_once(of_node, id + " (node)");
+    } else {
+      add_once(own, id);
+    }
+  }
+  if (own.empty() && of_node.empty()) return {};
+  const std::string_view before = !named.empty() ? "; also " : grave ? "; found: " : "; info: ";
+  return std::string(before) + join(own, ", ") + (own.empty() || of_node.empty() ? "" : "; ") +
+         join(of_node, ", ");
+}
+
+std::string owner_words(const TreeReport& report) {
+  const Owner owner = report.processes[*report.lead].verdict->lead.owner;
+  std::vector<std::string> of_node;
+  for (const NodeProcess& process : report.processes) {
+    if (!process.verdict) continue;
+    for (const FindingTag& tag : process.verdict->findings) {
+      const bool grave = tag.severity >= Severity::warning;
+      if (grave && tag.owner == Owner::node) add_once(of_node, printable(tag.id));
+    }
+  }
+  if (owner == Owner::node || of_node.empty()) return std::string(owner_advice(owner));
+  const bool one = of_node.size() == 1;
+  return std::string(owner == Owner::image ? "image; " : "launch settings; ") +
+         join(of_node, ", ") + (one ? " is the node's" : " are the node's");
 }
 
 std::string odd_words(const TreeReport& report, const RankSet& set, const OddRanks& odd) {

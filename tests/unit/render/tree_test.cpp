@@ -111,6 +111,60 @@ TEST_CASE("however much there is, it is one screen, and no line is wider than th
   }
 }
 
+/// A server whose one rank has this verdict.
+TreeReport with_rank(NodeProcess rank) {
+  TreeReport report;
+  report.root = 1;
+  ProcessGroups groups;
+  report.processes.push_back(process(1, 0, "serve"));
+  rank.group = groups.place(digest("a", "critical"));
+  report.processes.push_back(std::move(rank));
+  std::move(groups).give_to(report);
+  conclude(report);
+  return report;
+}
+
+bool has_line(const std::string& text, const std::string& beginning) {
+  return std::ranges::any_of(lines_of(text),
+                             [&](const auto& line) { return line.starts_with(beginning); });
+}
+
+TEST_CASE("a group names every finding of its processes, and which of them are the node's") {
+  NodeProcess rank = judged(process(2, 1, "rank"), Severity::critical, "RT04");
+  rank.verdict->findings = {{"RT04", Severity::critical, Owner::image},
+                            {"RT03", Severity::error, Owner::image},
+                            {"RT04", Severity::error, Owner::image},
+                            {"DR10", Severity::warning, Owner::node},
+                            {"RT06", Severity::info, Owner::user}};
+  const std::string text = render_tree_text(with_rank(rank), {});
+  INFO(text);
+  CHECK(has_line(text, " A  CRITICAL RT04  1 process, pid 2; also RT03, RT06; DR10 (node)"));
+  CHECK(has_line(text, "OWNER    image; DR10 is the node's"));
+  rank.verdict->findings[3].severity = Severity::info;
+  CHECK(has_line(render_tree_text(with_rank(rank), {}), "OWNER    image, not node: do not drain"));
+  NodeProcess calm = judged(process(2, 1, "rank"), Severity::info, "RT06");
+  calm.verdict->findings = {{"RT06", Severity::info, Owner::user}};
+  CHECK(has_line(render_tree_text(with_rank(calm), {}), " A  ok  1 process, pid 2; info: RT06"));
+}
+
+TEST_CASE("what is allowed, and what no longer is, is shown") {
+  NodeProcess rank = judged(process(2, 1, "rank"), std::nullopt, "");
+  rank.verdict->allowed = {{"RT07", Severity::warning, "--allow RT07 until 2027-01-31"},
+                           {"RT03", Severity::error, "allow.txt:3 RT03"}};
+  rank.verdict->ended = {"--allow RT04 ended 2026-01-31"};
+  const TreeReport report = with_rank(rank);
+  const std::string text = render_tree_text(report, {});
+  INFO(text);
+  CHECK(has_line(text, "Nothing that counts is wrong in 1 process with CUDA."));
+  CHECK(has_line(text, "ALLOW    --allow RT04 ended 2026-01-31"));
+  CHECK(has_line(text, "ALLOWED: without a say in the verdict"));
+  CHECK(text.find(" ERROR RT03  pid 2: allow.txt:3 RT03\n"
+                  " WARNING RT07  pid 2: --allow RT07 until 2027-01-31\n") != std::string::npos);
+  CHECK(text.find("2 allowed; 0 processes at or above --fail-on error") != std::string::npos);
+  CHECK(render_tree_line(report) ==
+        "OK Nothing that counts is wrong in 1 process with CUDA; allowed: RT07, RT03\n");
+}
+
 TEST_CASE("the first line names the gravest process, the last one how it ends") {
   const auto lines = lines_of(render_tree_text(crowd(TreeScope::tree), {}));
   CHECK(lines.front().starts_with("CRITICAL RT04  pid 100029 (inside: 29) rank29"));
