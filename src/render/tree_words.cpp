@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cudart_doctor/analyze/tree.hpp"
+#include "cudart_doctor/analyze/tree_rows.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/render/diff.hpp"
 #include "render/describe.hpp"
@@ -87,21 +88,25 @@ VerdictWords verdict_words(const NodeProcess& process) {
           tone_of(verdict.lead.severity)};
 }
 
+std::string tree_title(const ProcessFacts& facts) {
+  return names_itself(facts) ? escape_foreign(facts.comm) : process_title(facts);
+}
+
 std::string process_words(const NodeProcess& process) {
   std::string out = "pid " + std::to_string(process.facts.pid);
   const auto inner = inner_pid(process.facts);
   if (inner && *inner != process.facts.pid) out += " (inside: " + std::to_string(*inner) + ")";
-  return std::string(trim(out + " " + process_title(process.facts)));
+  return std::string(trim(out + " " + tree_title(process.facts)));
 }
 
 std::string pids_words(const TreeReport& report, const std::vector<std::size_t>& members,
                        std::size_t most) {
   std::string out = members.size() == 1 ? "pid " : "pids ";
   const std::size_t shown = std::min(members.size(), most);
-  for (std::size_t i = 0; i < shown; ++i) {
-    if (i != 0) out += ", ";
-    out += std::to_string(report.processes[members[i]].facts.pid);
-  }
+  std::vector<std::int64_t> pids;
+  for (const std::size_t member : members) pids.push_back(report.processes[member].facts.pid);
+  std::ranges::sort(pids);
+  for (std::size_t i = 0; i < shown; ++i) out += (i == 0 ? "" : ", ") + std::to_string(pids[i]);
   if (shown < members.size()) {
     out += " and " + std::to_string(members.size() - shown) + " more";
   }
@@ -144,6 +149,11 @@ std::string tree_sentence(const TreeReport& report) {
     return printable(report.processes[*report.lead].verdict->lead.headline);
   }
   const std::size_t judged = count_state(report, ProcessState::judged);
+  const std::size_t open = count_open(report);
+  if (judged == 0 && open != 0 && count_state(report, ProcessState::without_cuda) == 0) {
+    return open == 1 ? "The one process could not be read."
+                     : "None of " + std::to_string(open) + " processes could be read.";
+  }
   if (judged == 0) {
     return report.scope == TreeScope::tree
                ? "No process of this tree holds anything of CUDA" + open_words(report)
@@ -170,7 +180,9 @@ std::vector<std::string> state_counts(const TreeReport& report) {
   const auto counts = count_states(report.processes);
   for (const Row& row : kRows) {
     const std::size_t count = counts[static_cast<std::size_t>(row.state)];
-    if (count != 0) out.push_back(std::to_string(count) + " " + std::string(row.words));
+    if (count == 0) continue;
+    const bool one_zombie = row.state == ProcessState::zombie && count == 1;
+    out.push_back(std::to_string(count) + " " + std::string(one_zombie ? "zombie" : row.words));
   }
   return out;
 }
@@ -246,7 +258,7 @@ std::string odd_words(const TreeReport& report, const RankSet& set, const OddRan
   const ReportDigest& second = report.groups[odd.group].digest;
   const NodeProcess& process = report.processes[odd.members.front()];
   const bool alone = odd.members.size() == 1;
-  const std::string who = alone ? cut_end(process_title(process.facts), kTitle) + " (pid " +
+  const std::string who = alone ? cut_end(tree_title(process.facts), kTitle) + " (pid " +
                                       std::to_string(process.facts.pid) + ") differs"
                                 : pids_words(report, odd.members, 4) + " differ";
   return who + " from " + std::to_string(most) + " of " + std::to_string(set.members.size()) +

@@ -25,6 +25,9 @@ struct VerdictWords {
 };
 VerdictWords verdict_words(const NodeProcess& process);
 
+/// The command line in short, printable and without secrets; the name that the process gave itself
+/// where it tells more.
+std::string tree_title(const ProcessFacts& facts);
 /// "pid 4123 (inside: 77) VLLM::Worker_TP2"
 std::string process_words(const NodeProcess& process);
 /// "pid 4121, 4122 and 14 more"

@@ -165,6 +165,78 @@ TEST_CASE("what is allowed, and what no longer is, is shown") {
         "OK Nothing that counts is wrong in 1 process with CUDA; allowed: RT07, RT03\n");
 }
 
+TEST_CASE("where nothing could be read, that is the answer, with the remedy") {
+  TreeReport report;
+  report.root = 7;
+  for (std::int64_t pid = 7; pid < 10; ++pid) {
+    report.processes.push_back(process(pid, 1, "a"));
+    report.processes.back().state = ProcessState::unread;
+    report.processes.back().reason = ErrorKind::permission;
+    report.processes.back().note = "refused";
+  }
+  conclude(report);
+  const std::string text = render_tree_text(report, {});
+  INFO(text);
+  CHECK(tree_sentence(report) == "None of 3 processes could be read.");
+  CHECK(text.find("sudo cudart-doctor tree --pid 7") != std::string::npos);
+  report.scope = TreeScope::node;
+  CHECK(render_tree_text(report, {}).find("sudo cudart-doctor --all") != std::string::npos);
+}
+
+TEST_CASE("of many rows those with a finding are drawn") {
+  TreeReport report;
+  report.root = 1;
+  report.processes.push_back(process(1, 0, "serve"));
+  for (std::int64_t pid = 100; pid < 200; ++pid) {
+    const bool bad = pid == 188 || pid == 199;
+    NodeProcess each = process(pid, 1, "p" + std::string(std::size_t(pid - 99), 'x'));
+    each = bad ? judged(std::move(each), Severity::critical, "RT04")
+               : judged(std::move(each), std::nullopt, "");
+    each.group = 0;
+    report.processes.push_back(std::move(each));
+  }
+  report.groups.resize(1);
+  for (std::size_t i = 1; i < report.processes.size(); ++i) report.groups[0].members.push_back(i);
+  report.processes.push_back(process(200, 1, "unread"));
+  report.processes.back().state = ProcessState::unread;
+  conclude(report);
+  const std::string text = render_tree_text(report, {});
+  INFO(text);
+  CHECK(has_line(text, " A  CRITICAL RT04   188 p"));
+  CHECK(has_line(text, " A  CRITICAL RT04   199 p"));
+  CHECK(has_line(text, "    NOT READ        200"));
+  CHECK(text.find("more rows with -v") != std::string::npos);
+  CHECK(has_line(text, "EXIT 1   2 critical, 2 info; 2 processes at or above --fail-on error"));
+}
+
+TEST_CASE("commands can be copied, PIDs are in order, and one zombie is one") {
+  TreeReport report = with_rank(judged(process(9, 1, "rank"), Severity::critical, "RT04"));
+  report.processes.push_back(process(5, 1, "z"));
+  report.processes.back().state = ProcessState::zombie;
+  const std::string text = render_tree_text(report, {});
+  INFO(text);
+  CHECK(text.find("MORE     cudart-doctor --pid 9; cudart-doctor explain RT04\n"
+                  "         cudart-doctor tree --pid 1 -v\n") != std::string::npos);
+  CHECK(text.find("1 zombie\n") != std::string::npos);
+  CHECK(pids_words(report, {1, 2}, 4) == "pids 5, 9");
+}
+
+TEST_CASE("a process that a launcher spawned is called what it calls itself") {
+  NodeProcess rank = process(2, 1, "python3");
+  rank.facts.command_line = Fact<std::vector<std::string>>::known(
+      {"/opt/venv/bin/python3", "-B", "-c", "from multiprocessing.spawn import spawn_main"});
+  rank.facts.executable = Fact<std::string>::known("/usr/bin/python3.12");
+  rank.facts.comm = "Worker_TP2";
+  CHECK(process_words(rank) == "pid 2 Worker_TP2");
+  rank.facts.comm = "python3";
+  CHECK(process_words(rank).find("spawn_main") != std::string::npos);
+  rank.facts.comm = "python3.12";
+  CHECK(process_words(rank).find("spawn_main") != std::string::npos);
+  rank.facts.comm = "Worker_TP2";
+  rank.facts.command_line = Fact<std::vector<std::string>>::known({"vllm", "serve", "MODEL"});
+  CHECK(process_words(rank) == "pid 2 vllm serve MODEL");
+}
+
 TEST_CASE("the first line names the gravest process, the last one how it ends") {
   const auto lines = lines_of(render_tree_text(crowd(TreeScope::tree), {}));
   CHECK(lines.front().starts_with("CRITICAL RT04  pid 100029 (inside: 29) rank29"));
