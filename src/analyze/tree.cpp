@@ -137,8 +137,7 @@ void find_ranks(TreeReport& report) {
   for (auto& [kind, members] : kinds) {
     if (members.size() > 1) report.ranks.push_back(rank_set(report, std::move(members)));
   }
-  std::ranges::sort(report.ranks, {},
-                           [](const RankSet& set) { return set.members.front(); });
+  std::ranges::sort(report.ranks, {}, [](const RankSet& set) { return set.members.front(); });
 }
 
 int gravity_of(const NodeProcess& process) {

@@ -82,6 +82,7 @@ std::vector<TreeRow> rows_of_children(const Shape& shape, std::size_t parent, Fo
       out.push_back(row);
     } else if (place == most) {
       row.folded = same.size() - most;
+      row.like = same.front();
       for (std::size_t i = most; i < same.size(); ++i) row.below += shape.size[same[i]];
       out.push_back(row);
     }
@@ -91,9 +92,20 @@ std::vector<TreeRow> rows_of_children(const Shape& shape, std::size_t parent, Fo
 
 }  // namespace
 
+bool names_itself(const ProcessFacts& facts) {
+  const auto* const words = facts.command_line.get();
+  if (words == nullptr || facts.comm.empty()) return false;
+  if (std::ranges::find(*words, "-c") == words->end()) return false;
+  // What exec puts there: the name of the program or of a link to it.
+  const auto* const executable = facts.executable.get();
+  if (executable != nullptr && base_name(*executable).starts_with(facts.comm)) return false;
+  return std::ranges::none_of(
+      *words, [&](const std::string& word) { return word.find(facts.comm) != std::string::npos; });
+}
+
 std::string title_stem(const NodeProcess& process) {
   const auto* const words = process.facts.command_line.get();
-  const bool has_words = words != nullptr && !words->empty();
+  const bool has_words = words != nullptr && !words->empty() && !names_itself(process.facts);
   std::string out;
   for (const char letter : has_words ? join(*words, " ") : process.facts.comm) {
     const bool digit = letter >= '0' && letter <= '9';

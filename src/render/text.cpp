@@ -198,8 +198,12 @@ void write_list(TextWriter& writer, std::string_view label, const std::vector<st
 }  // namespace
 
 void write_main_finding(TextWriter& writer, const Finding& finding) {
+  write_main_finding(writer, finding, owner_advice(finding.owner));
+}
+
+void write_main_finding(TextWriter& writer, const Finding& finding, std::string_view owner) {
   if (!finding.effect.empty()) writer.labelled("EFFECT", printable(finding.effect));
-  writer.labelled("OWNER", owner_advice(finding.owner));
+  writer.labelled("OWNER", owner);
   write_list(writer, "SEEN", finding.evidence, writer.room().evidence);
   write_numbered(writer, "FIX", finding.fixes, writer.room().fixes);
   write_list(writer, "NO HELP", finding.no_help, writer.room().no_help);

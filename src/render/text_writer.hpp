@@ -118,6 +118,8 @@ void write_head(TextWriter& writer, const Report& report);
 
 /// Effect, owner, what was seen, remedies of the finding that leads a report, in this room.
 void write_main_finding(TextWriter& writer, const Finding& finding);
+/// The same, with `owner` (printable) in place of what its owner alone advises.
+void write_main_finding(TextWriter& writer, const Finding& finding, std::string_view owner);
 
 /// Of a command that was recorded: how the library that matters came in, what the command did, what
 /// became of its other processes.
