@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "cudart_doctor/analyze/tree.hpp"
@@ -136,12 +137,11 @@ std::vector<std::size_t> rows_to_draw(const TreeReport& report, const std::vecto
                                       std::size_t most) {
   const auto rank = [&](std::size_t i) {
     const NodeProcess& process = report.processes[rows[i].process];
-    // A line for many that are like the one before says less than any process.
-    return std::pair(!is_told(process), is_told(process) ? -gravity_of(process) : 0);
+    return std::tuple(!is_told(process), is_told(process) ? -gravity_of(process) : 0, i);
   };
   std::vector<std::size_t> out(rows.size());
   std::iota(out.begin(), out.end(), std::size_t{0});
-  std::ranges::stable_sort(out, {}, rank);
+  std::ranges::sort(out, {}, rank);
   out.resize(std::min(most, out.size()));
   std::ranges::sort(out);
   return out;
