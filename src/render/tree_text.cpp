@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "cudart_doctor/analyze/tree.hpp"
@@ -30,6 +31,7 @@ struct TreeRoom {
   Fold fold = Fold::alike;
   std::size_t rows = 24;
   std::size_t groups = 6;
+  std::size_t runtimes = 1;  // Lines of each group's runtimes.
   std::size_t unseen = 4;
   std::size_t odd = 3;
   std::size_t odd_lines = 6;
@@ -135,12 +137,11 @@ std::vector<std::size_t> rows_to_draw(const TreeReport& report, const std::vecto
                                       std::size_t most) {
   const auto rank = [&](std::size_t i) {
     const NodeProcess& process = report.processes[rows[i].process];
-    // A line for many that are like the one before says less than any process.
-    return std::pair(!is_told(process), is_told(process) ? -gravity_of(process) : 0);
+    return std::tuple(!is_told(process), is_told(process) ? -gravity_of(process) : 0, i);
   };
   std::vector<std::size_t> out(rows.size());
   std::iota(out.begin(), out.end(), std::size_t{0});
-  std::ranges::stable_sort(out, {}, rank);
+  std::ranges::sort(out, {}, rank);
   out.resize(std::min(most, out.size()));
   std::ranges::sort(out);
   return out;
@@ -178,7 +179,8 @@ std::string owners_of(const TreeReport& report, const AlikeProcesses& group) {
   return words("uid", users) + words("container", containers);
 }
 
-void write_group(TextWriter& writer, const TreeReport& report, std::size_t index) {
+void write_group(TextWriter& writer, const TreeReport& report, std::size_t index,
+                 const TreeRoom& room) {
   const AlikeProcesses& group = report.groups[index];
   const NodeProcess& first = report.processes[group.members.front()];
   const bool node = report.scope == TreeScope::node;
@@ -201,6 +203,11 @@ void write_group(TextWriter& writer, const TreeReport& report, std::size_t index
   const bool told = word.id.empty() || (leads_with_finding(report) &&
                                         first.group == report.processes[*report.lead].group);
   if (!told) writer.entry({.before = "    ", .hang = 4}, printable(group.digest.sentence), 2);
+  const std::vector<std::string>& runtimes = group.digest.order_titles;
+  if (!runtimes.empty() && (writer.verbose() || room.runtimes != 0)) {
+    writer.entry({.before = "    mapped: ", .hang = 4}, printable(join(runtimes, ", ")),
+                 room.runtimes);
+  }
   // Most often the same in all of them.
   const bool again =
       index != 0 && !writer.verbose() &&
@@ -216,7 +223,7 @@ void write_groups(TextWriter& writer, const TreeReport& report, const TreeRoom& 
   if (report.groups.empty()) return;
   writer.labelled("GROUPS", "alike but for PIDs, titles and each rank's own variables");
   const std::size_t shown = writer.shown(report.groups.size(), room.groups);
-  for (std::size_t i = 0; i < shown; ++i) write_group(writer, report, i);
+  for (std::size_t i = 0; i < shown; ++i) write_group(writer, report, i, room);
   if (shown < report.groups.size()) {
     writer.line("    " + count_of(report.groups.size() - shown, "more group") + " with -v");
   }
@@ -402,11 +409,13 @@ std::string render_tree_text(const TreeReport& report, const TextOptions& option
   constexpr Room kNone{.evidence = 0, .sentence_lines = 1, .fixes = 1, .no_help = 0};
   const std::array rooms = {
       TreeRoom{},
-      TreeRoom{.rows = 16, .allowed = 2, .finding = kLess},
-      TreeRoom{.fold = Fold::grouped, .allowed = 2, .finding = kLess},
+      TreeRoom{.runtimes = 0},
+      TreeRoom{.rows = 16, .runtimes = 0, .allowed = 2, .finding = kLess},
+      TreeRoom{.fold = Fold::grouped, .runtimes = 0, .allowed = 2, .finding = kLess},
       TreeRoom{.fold = Fold::grouped,
                .rows = 12,
                .groups = 4,
+               .runtimes = 0,
                .unseen = 2,
                .odd = 2,
                .odd_lines = 4,
@@ -415,6 +424,7 @@ std::string render_tree_text(const TreeReport& report, const TextOptions& option
       TreeRoom{.fold = Fold::grouped,
                .rows = 8,
                .groups = 2,
+               .runtimes = 0,
                .unseen = 1,
                .odd = 1,
                .odd_lines = 3,

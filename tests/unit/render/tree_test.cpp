@@ -165,6 +165,19 @@ TEST_CASE("what is allowed, and what no longer is, is shown") {
         "OK Nothing that counts is wrong in 1 process with CUDA; allowed: RT07, RT03\n");
 }
 
+TEST_CASE("a group tells its runtimes where there is room") {
+  TreeReport report = with_rank(judged(process(2, 1, "rank"), Severity::critical, "RT04"));
+  report.groups[0].digest.order_titles = {"libcudart_stub.so (shim)", "libcudart.so.12 12.8"};
+  const std::string line = "    mapped: libcudart_stub.so (shim), libcudart.so.12 12.8";
+  CHECK(has_line(render_tree_text(report, {}), line));
+  report.notes.assign(20, "words");
+  for (std::int64_t pid = 3; pid < 30; ++pid) {
+    report.processes.push_back(process(pid, 1, "p" + std::string(std::size_t(pid), 'x')));
+  }
+  CHECK_FALSE(has_line(render_tree_text(report, {}), line));
+  CHECK(has_line(render_tree_text(report, {.verbose = true}), line));
+}
+
 TEST_CASE("where nothing could be read, that is the answer, with the remedy") {
   TreeReport report;
   report.root = 7;
