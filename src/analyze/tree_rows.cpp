@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -14,6 +15,8 @@ namespace cudart_doctor {
 namespace {
 
 constexpr std::size_t kNoGroup = SIZE_MAX;
+/// What PyTorch calls the main thread of whatever imports it.
+constexpr std::string_view kOfPyTorch = "pt_main_thread";
 
 /// What two subtrees have in common that are drawn as one.
 using Likeness = std::tuple<int, std::size_t, std::string, std::vector<std::size_t>>;
@@ -94,7 +97,7 @@ std::vector<TreeRow> rows_of_children(const Shape& shape, std::size_t parent, Fo
 
 bool names_itself(const ProcessFacts& facts) {
   const auto* const words = facts.command_line.get();
-  if (words == nullptr || facts.comm.empty()) return false;
+  if (words == nullptr || facts.comm.empty() || facts.comm == kOfPyTorch) return false;
   if (std::ranges::find(*words, "-c") == words->end()) return false;
   // What exec puts there: the name of the program or of a link to it.
   const auto* const executable = facts.executable.get();

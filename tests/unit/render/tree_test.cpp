@@ -243,6 +243,8 @@ TEST_CASE("a process that a launcher spawned is called what it calls itself") {
   CHECK(process_words(rank) == "pid 2 Worker_TP2");
   rank.facts.comm = "python3";
   CHECK(process_words(rank).find("spawn_main") != std::string::npos);
+  rank.facts.comm = "pt_main_thread";  // PyTorch gives it to every process that imports it.
+  CHECK(process_words(rank).find("spawn_main") != std::string::npos);
   rank.facts.comm = "python3.12";
   CHECK(process_words(rank).find("spawn_main") != std::string::npos);
   rank.facts.comm = "Worker_TP2";
