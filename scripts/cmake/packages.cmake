@@ -8,7 +8,17 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME copyright)
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs"
   PATTERN "man" EXCLUDE
   PATTERN "measurements" EXCLUDE
-  PATTERN "adr" EXCLUDE)
+  PATTERN "adr" EXCLUDE
+  PATTERN "integrations" EXCLUDE)
+# To copy: what is executable in the sources stays so, whatever the umask.
+install(DIRECTORY docs/integrations/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs/integrations"
+  PATTERN "*.sh" EXCLUDE
+  PATTERN "wrappers" EXCLUDE)
+install(DIRECTORY docs/integrations/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs/integrations"
+  FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE
+  FILES_MATCHING
+  PATTERN "*.sh"
+  PATTERN "wrappers/*")
 
 # Debian wants a page compressed, at its best and without name and time in it; man reads both.
 find_program(GZIP gzip)

@@ -9,7 +9,7 @@ _cudart_doctor_options() {
         snapshot) printf '%s' '-h --help --dir --pid --port --load --python --peer --format --json -o --output --deep --color --redact --policy --fail-on --exit-style --allow --allow-file --github --probe --probe-anyway --probe-lookalikes --devices --pairs --timeout --log-level' ;;
         policies) printf '%s' '-h --help --format --json -o --output --profile --deep --color -v --verbose --fail-on --exit-style --allow --allow-file --probe --probe-anyway --probe-lookalikes --pairs --timeout --log-level' ;;
         explain) printf '%s' '-h --help --pid --port --from --load --python --peer --format --json -o --output --profile --deep --color --redact -v --verbose --policy --fail-on --exit-style --allow --allow-file --probe --probe-anyway --probe-lookalikes --devices --pairs --timeout --log-level' ;;
-        tree) printf '%s' '-h --help --pid --port --format --json -o --output --profile --deep --color --redact -v --verbose --policy --fail-on --exit-style --allow --allow-file --probe --timeout --log-level --json-schema' ;;
+        tree) printf '%s' '-h --help --pid --port --format --json -o --output --profile --deep --color --redact -v --verbose --policy --fail-on --exit-style --allow --allow-file --probe --timeout --log-level' ;;
         diff) printf '%s' '-h --help --ignore --format --json -o --output --color -v --verbose --exit-style --timeout --log-level' ;;
     esac
 }

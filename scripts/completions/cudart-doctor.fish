@@ -398,7 +398,7 @@ complete -c cudart-doctor -n '__cudart_doctor_in - snapshot explain' -l devices 
 complete -c cudart-doctor -n '__cudart_doctor_in - snapshot policies explain' -l pairs -x -a 'all none' -d 'Exchange between each two GPUs too: all or none (all)'
 complete -c cudart-doctor -n '__cudart_doctor_in - run snapshot policies explain tree diff' -l timeout -x -d 'Give up after so many seconds (30)'
 complete -c cudart-doctor -n '__cudart_doctor_in - run snapshot policies explain tree diff' -l log-level -x -a 'trace debug info warn error off' -d 'Messages on stderr (default: warn)'
-complete -c cudart-doctor -n '__cudart_doctor_in - tree' -l json-schema -d 'Print the JSON Schema of the JSON report and exit'
+complete -c cudart-doctor -n '__cudart_doctor_in -' -l json-schema -d 'Print the JSON Schema of the JSON report and exit'
 complete -c cudart-doctor -n '__cudart_doctor_in run' -l ready-when -x -a '(__cudart_doctor_condition)' -d 'Judge then, not at the end: mapped:TEXT (loaded, with TEXT in its path), port:N, output:REGEX (grep -E), after:SECONDS, stable:SECONDS (without a load)'
 complete -c cudart-doctor -n '__cudart_doctor_in run' -l then -x -a 'keep stop' -d 'Behind that: let it go on (default), or stop it'
 complete -c cudart-doctor -n '__cudart_doctor_in run' -l gate -d 'The first finding at or above --fail-on ends the command at once'

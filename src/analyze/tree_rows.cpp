@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -14,6 +15,8 @@ namespace cudart_doctor {
 namespace {
 
 constexpr std::size_t kNoGroup = SIZE_MAX;
+/// What PyTorch calls the main thread of whatever imports it.
+constexpr std::string_view kOfPyTorch = "pt_main_thread";
 
 /// What two subtrees have in common that are drawn as one.
 using Likeness = std::tuple<int, std::size_t, std::string, std::vector<std::size_t>>;
@@ -82,6 +85,7 @@ std::vector<TreeRow> rows_of_children(const Shape& shape, std::size_t parent, Fo
       out.push_back(row);
     } else if (place == most) {
       row.folded = same.size() - most;
+      row.like = same.front();
       for (std::size_t i = most; i < same.size(); ++i) row.below += shape.size[same[i]];
       out.push_back(row);
     }
@@ -91,9 +95,20 @@ std::vector<TreeRow> rows_of_children(const Shape& shape, std::size_t parent, Fo
 
 }  // namespace
 
+bool names_itself(const ProcessFacts& facts) {
+  const auto* const words = facts.command_line.get();
+  if (words == nullptr || facts.comm.empty() || facts.comm == kOfPyTorch) return false;
+  if (std::ranges::find(*words, "-c") == words->end()) return false;
+  // What exec puts there: the name of the program or of a link to it.
+  const auto* const executable = facts.executable.get();
+  if (executable != nullptr && base_name(*executable).starts_with(facts.comm)) return false;
+  return std::ranges::none_of(
+      *words, [&](const std::string& word) { return word.find(facts.comm) != std::string::npos; });
+}
+
 std::string title_stem(const NodeProcess& process) {
   const auto* const words = process.facts.command_line.get();
-  const bool has_words = words != nullptr && !words->empty();
+  const bool has_words = words != nullptr && !words->empty() && !names_itself(process.facts);
   std::string out;
   for (const char letter : has_words ? join(*words, " ") : process.facts.comm) {
     const bool digit = letter >= '0' && letter <= '9';

@@ -50,9 +50,9 @@ Exit codes, by --exit-style              default  nagios  npd  always-zero
 Examples:
   cudart-doctor                         what a program started here would get
   cudart-doctor --pid 4121              a running server
-  cudart-doctor --port 8000 --json      the process that listens on port 8000
+  cudart-doctor --port 8000 --json      the one process that listens there
   cudart-doctor --probe require         preflight: kernels, CUDA IPC must work
-  cudart-doctor --port 8000 --format line --exit-style nagios
+  cudart-doctor tree --port 8000 --format line --exit-style nagios
   cudart-doctor run -- python serve.py  record a launch, judge it at its end
   cudart-doctor snapshot --pid 4121 --dir snap
   cudart-doctor --from snap             the same report, on any machine

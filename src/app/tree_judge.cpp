@@ -20,12 +20,13 @@ ProcessVerdict verdict_of(const Report& report) {
       std::ranges::count_if(report.candidates, [](const Candidate& each) { return each.loaded; }));
   for (const Finding& finding : report.findings) {
     if (!finding.allowed.empty()) {
-      ++out.allowed;
+      out.allowed.push_back({finding.id, finding.severity, finding.allowed});
       continue;
     }
     if (out.findings.empty()) out.lead = finding;
-    out.findings.push_back({finding.id, finding.severity});
+    out.findings.push_back({finding.id, finding.severity, finding.owner});
   }
+  out.ended = report.allowances.ended;
   for (const Consumer& consumer : report.consumers) {
     if (consumer.presence != Presence::present) continue;
     const std::string version = consumer.version.empty() ? "" : " " + consumer.version;

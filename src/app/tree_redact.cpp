@@ -50,6 +50,8 @@ void for_each_text(TreeReport& report, const TextUse& use) {
     use(process.verdict->undecided);
     use(process.verdict->sentence);
     for_each_text(process.verdict->lead, use);
+    for (AllowedTag& allowed : process.verdict->allowed) use(allowed.by);
+    for_each_text(process.verdict->ended, use);
     for_each_text(process.verdict->consumers, use);
     for_each_text(process.verdict->blind, use);
   }

@@ -160,6 +160,14 @@ template <typename Archive>
 void fields(Archive& archive, Is<FindingTag> auto& value) {
   archive(value.id);
   archive.of(value.severity, Severity::critical);
+  archive.of(value.owner, Owner::user);
+}
+
+template <typename Archive>
+void fields(Archive& archive, Is<AllowedTag> auto& value) {
+  archive(value.id);
+  archive.of(value.severity, Severity::critical);
+  archive(value.by);
 }
 
 template <typename Archive>
@@ -182,6 +190,7 @@ void fields(Archive& archive, Is<ProcessVerdict> auto& value) {
   fields(archive, value.lead);
   archive(value.findings);
   archive(value.allowed);
+  archive(value.ended);
   archive(value.runtimes);
   archive(value.consumers);
   archive(value.blind);

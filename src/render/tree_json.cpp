@@ -55,7 +55,7 @@ Json verdict_json(const ProcessVerdict& verdict) {
   for (const FindingTag& tag : verdict.findings) {
     out["findings"].push_back({{"id", json_bytes(tag.id)}, {"severity", name_of(tag.severity)}});
   }
-  out["allowed"] = verdict.allowed;
+  out["allowed"] = verdict.allowed.size();
   out["runtimes"] = verdict.runtimes;
   out["consumers"] = json_sentence_list(verdict.consumers);
   out["unread"] = json_sentence_list(verdict.blind);
@@ -68,7 +68,7 @@ Json process_json(const NodeProcess& process) {
   out["parent_pid"] = process.facts.parent_pid;
   out["start_ticks"] = process.facts.start_ticks;
   out["inner_pid"] = or_null(inner_pid(process.facts));
-  out["title"] = process_title(process.facts);
+  out["title"] = tree_title(process.facts);
   put_title(out, process.facts);
   put_user(out, process.facts);
   out["state"] = name_of(process.state);

@@ -34,6 +34,8 @@ Line line_of(const TreeReport& report) {
   } else {
     line.word = "OK";
     line.sentence = without_stop(tree_sentence(report));
+    const std::vector<std::string> ids = allowed_ids(report);
+    if (!ids.empty()) line.sentence += "; allowed: " + join(ids, ", ");
     line.who.clear();
   }
   if (report.exit_style == ExitStyle::nagios) line.word = nagios_word(report.end);
@@ -45,13 +47,9 @@ Line line_of(const TreeReport& report) {
 std::string render_tree_line(const TreeReport& report) {
   std::string line = put_together(line_of(report), report.exit_style);
   if (report.exit_style == ExitStyle::nagios && report.end != RunEnd::undecided) {
-    std::size_t allowed = 0;
-    for (const NodeProcess& process : report.processes) {
-      allowed += process.verdict ? process.verdict->allowed : 0;
-    }
-    line +=
-        " | " + performance_data(
-                    [&](Severity severity) { return count_findings(report, severity); }, allowed);
+    line += " | " +
+            performance_data([&](Severity severity) { return count_findings(report, severity); },
+                             count_allowed(report));
   }
   return line + "\n";
 }

@@ -47,15 +47,17 @@ std::string verdict_counts(const TreeReport& report) {
 
 std::string finding_counts(const TreeReport& report) {
   Gauge gauge("finding_processes", "Processes with a finding that counts, by code and severity.");
-  std::map<FindingTag, std::uint64_t> counts;
+  // Without the owner, which is no label.
+  using Label = std::pair<std::string, Severity>;
+  std::map<Label, std::uint64_t> counts;
   for (const NodeProcess& process : report.processes) {
     if (!process.verdict) continue;
-    const std::set<FindingTag> once(process.verdict->findings.begin(),
-                                    process.verdict->findings.end());
-    for (const FindingTag& tag : once) ++counts[tag];
+    std::set<Label> once;
+    for (const FindingTag& tag : process.verdict->findings) once.emplace(tag.id, tag.severity);
+    for (const Label& label : once) ++counts[label];
   }
-  for (const auto& [tag, count] : counts) {
-    gauge.add({{"code", tag.id}, {"severity", std::string(name_of(tag.severity))}}, count);
+  for (const auto& [label, count] : counts) {
+    gauge.add({{"code", label.first}, {"severity", std::string(name_of(label.second))}}, count);
   }
   return gauge.text();
 }

@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
 
+#include "cudart_doctor/analyze/tree.hpp"
 #include "cudart_doctor/analyze/tree_rows.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/render/tree.hpp"
@@ -26,9 +31,11 @@ struct TreeRoom {
   Fold fold = Fold::alike;
   std::size_t rows = 24;
   std::size_t groups = 6;
+  std::size_t runtimes = 1;  // Lines of each group's runtimes.
   std::size_t unseen = 4;
   std::size_t odd = 3;
   std::size_t odd_lines = 6;
+  std::size_t allowed = 4;
   Room finding{.evidence = 1};
 };
 
@@ -94,7 +101,8 @@ void write_row(TextWriter& writer, const TreeReport& report, const TreeRow& row)
   const std::string indent(2 * std::min({row.depth, kDeepest, deepest}), ' ');
   const std::size_t left = room_behind(writer, kLead + indent.size());
   if (row.folded != 0) {
-    std::string text = "... " + std::to_string(row.folded) + " more like this";
+    std::string text = "... " + std::to_string(row.folded) + " more like " +
+                       std::to_string(report.processes[row.like].facts.pid);
     if (row.below > row.folded) text += ", " + std::to_string(row.below) + " processes";
     writer.line(std::string(kLead, ' ') + indent + cut_end(text, left));
     return;
@@ -102,7 +110,7 @@ void write_row(TextWriter& writer, const TreeReport& report, const TreeRow& row)
   std::string who = std::to_string(process.facts.pid);
   const auto inner = inner_pid(process.facts);
   if (inner && *inner != process.facts.pid) who += " (" + std::to_string(*inner) + ")";
-  const std::string text = who + " " + process_title(process.facts);
+  const std::string text = who + " " + tree_title(process.facts);
   const std::string gpus = gpus_words(process);
   const std::size_t beside = left - std::min(left, display_width(gpus));
   const bool fits = beside >= std::min(display_width(text), kFewestTitle);
@@ -110,12 +118,41 @@ void write_row(TextWriter& writer, const TreeReport& report, const TreeRow& row)
               (fits ? gpus : ""));
 }
 
+/// Whether there is something to be said of the process: a finding, or that it is not decided.
+bool is_told(const NodeProcess& process) {
+  switch (process.state) {
+    case ProcessState::unread:
+    case ProcessState::unjudged: return true;
+    case ProcessState::judged: return verdict_words(process).tone != Tone::good;
+    case ProcessState::without_cuda:
+    case ProcessState::kernel_thread:
+    case ProcessState::zombie:
+    case ProcessState::gone: break;
+  }
+  return false;
+}
+
+/// Of `rows` so many, in their order: where not all have room, the gravest are drawn.
+std::vector<std::size_t> rows_to_draw(const TreeReport& report, const std::vector<TreeRow>& rows,
+                                      std::size_t most) {
+  const auto rank = [&](std::size_t i) {
+    const NodeProcess& process = report.processes[rows[i].process];
+    return std::tuple(!is_told(process), is_told(process) ? -gravity_of(process) : 0, i);
+  };
+  std::vector<std::size_t> out(rows.size());
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  std::ranges::sort(out, {}, rank);
+  out.resize(std::min(most, out.size()));
+  std::ranges::sort(out);
+  return out;
+}
+
 void write_tree(TextWriter& writer, const TreeReport& report, const TreeRoom& room) {
   writer.labelled("TREE", count_of(report.processes.size(), "process", "processes") + ": " +
                               join(state_counts(report), ", "));
   const auto rows = tree_rows(report, writer.verbose() ? Fold::none : room.fold);
   const std::size_t shown = writer.shown(rows.size(), room.rows);
-  for (std::size_t i = 0; i < shown; ++i) write_row(writer, report, rows[i]);
+  for (const std::size_t i : rows_to_draw(report, rows, shown)) write_row(writer, report, rows[i]);
   if (shown < rows.size()) {
     writer.line(std::string(4, ' ') + "... " + std::to_string(rows.size() - shown) +
                 " more rows with -v");
@@ -142,13 +179,15 @@ std::string owners_of(const TreeReport& report, const AlikeProcesses& group) {
   return words("uid", users) + words("container", containers);
 }
 
-void write_group(TextWriter& writer, const TreeReport& report, std::size_t index) {
+void write_group(TextWriter& writer, const TreeReport& report, std::size_t index,
+                 const TreeRoom& room) {
   const AlikeProcesses& group = report.groups[index];
   const NodeProcess& first = report.processes[group.members.front()];
   const bool node = report.scope == TreeScope::node;
   std::string text = count_of(group.members.size(), "process", "processes") + ", " +
                      pids_words(report, group.members, node ? 3 : 4);
   if (node) text += owners_of(report, group);
+  text += further_words(first);
   const VerdictWords word = verdict_words(first);
   const Lead lead{.before = " " + pad(group_letter(index), 3),
                   .word = word.word,
@@ -158,12 +197,17 @@ void write_group(TextWriter& writer, const TreeReport& report, std::size_t index
   writer.entry(lead, text, 2);
   if (node) {
     writer.entry({.before = "    ", .hang = 4},
-                 cut_end(process_title(first.facts), writer.columns() - 4), 1);
+                 cut_end(tree_title(first.facts), writer.columns() - 4), 1);
   }
   // What a healthy one takes is told by letters of its own report.
   const bool told = word.id.empty() || (leads_with_finding(report) &&
                                         first.group == report.processes[*report.lead].group);
   if (!told) writer.entry({.before = "    ", .hang = 4}, printable(group.digest.sentence), 2);
+  const std::vector<std::string>& runtimes = group.digest.order_titles;
+  if (!runtimes.empty() && (writer.verbose() || room.runtimes != 0)) {
+    writer.entry({.before = "    mapped: ", .hang = 4}, printable(join(runtimes, ", ")),
+                 room.runtimes);
+  }
   // Most often the same in all of them.
   const bool again =
       index != 0 && !writer.verbose() &&
@@ -179,7 +223,7 @@ void write_groups(TextWriter& writer, const TreeReport& report, const TreeRoom& 
   if (report.groups.empty()) return;
   writer.labelled("GROUPS", "alike but for PIDs, titles and each rank's own variables");
   const std::size_t shown = writer.shown(report.groups.size(), room.groups);
-  for (std::size_t i = 0; i < shown; ++i) write_group(writer, report, i);
+  for (std::size_t i = 0; i < shown; ++i) write_group(writer, report, i, room);
   if (shown < report.groups.size()) {
     writer.line("    " + count_of(report.groups.size() - shown, "more group") + " with -v");
   }
@@ -204,6 +248,19 @@ void write_ranks(TextWriter& writer, const TreeReport& report, const TreeRoom& r
   }
 }
 
+/// The command that made this report.
+std::string own_command(const TreeReport& report) {
+  return "cudart-doctor " + (report.scope == TreeScope::tree
+                                 ? "tree --pid " + std::to_string(report.root)
+                                 : std::string("--all"));
+}
+
+std::string refused_words(const TreeReport& report) {
+  return "no permission to read their memory maps; run the doctor as root: sudo " +
+         own_command(report) +
+         " (in a container that is refused too, on the host, or with CAP_SYS_PTRACE)";
+}
+
 /// Reasons, and who: one line each, of many with the same words one for all.
 void write_unseen(TextWriter& writer, const TreeReport& report, const TreeRoom& room) {
   std::map<std::string, std::vector<std::size_t>> by_reason;
@@ -215,7 +272,7 @@ void write_unseen(TextWriter& writer, const TreeReport& report, const TreeRoom& 
     if (!open) continue;
     // The kernel's words name the file: of many processes the reason alone is told.
     const bool refused = process.reason == ErrorKind::permission;
-    by_reason[refused ? "no permission to read their memory maps" : process.note].push_back(i);
+    by_reason[refused ? refused_words(report) : process.note].push_back(i);
   }
   for (const auto& [reason, members] : by_reason) {
     lines.push_back(pids_words(report, members, 3) + ": " + printable(reason));
@@ -231,6 +288,40 @@ void write_unseen(TextWriter& writer, const TreeReport& report, const TreeRoom& 
   write_left_out(writer, "UNSEEN", {.all = lines.size(), .shown = shown});
 }
 
+/// What counts again, and what does not count, as the report of one process says it.
+void write_allowed(TextWriter& writer, const TreeReport& report, const TreeRoom& room) {
+  std::set<std::string> ended;
+  std::map<std::pair<int, AllowedTag>, std::vector<std::size_t>> allowed;  // The gravest first.
+  for (std::size_t i = 0; i < report.processes.size(); ++i) {
+    const auto& verdict = report.processes[i].verdict;
+    if (!verdict) continue;
+    ended.insert(verdict->ended.begin(), verdict->ended.end());
+    const std::set<AllowedTag> once(verdict->allowed.begin(), verdict->allowed.end());
+    for (const AllowedTag& tag : once) allowed[{-int(tag.severity), tag}].push_back(i);
+  }
+  Listed list{.all = ended.size()};
+  for (const std::string& text : ended) {
+    if (list.shown == writer.shown(list.all, room.allowed)) break;
+    writer.labelled(list.shown == 0 ? "ALLOW" : "", printable(text), 3);
+    ++list.shown;
+  }
+  write_left_out(writer, "ALLOW", list);
+  if (allowed.empty()) return;
+  writer.title("ALLOWED: without a say in the verdict");
+  list = {.all = allowed.size()};
+  for (const auto& [key, members] : allowed) {
+    if (list.shown == writer.shown(list.all, room.allowed)) break;
+    const AllowedTag& tag = key.second;
+    const Lead lead{.before = " ",
+                    .word = severity_word(tag.severity),
+                    .tone = tone_of(tag.severity),
+                    .after = " " + printable(tag.id) + "  "};
+    writer.entry(lead, pids_words(report, members, 4) + ": " + printable(tag.by), 2);
+    ++list.shown;
+  }
+  write_left_out(writer, "", list);
+}
+
 std::string exit_words(const TreeReport& report) {
   constexpr std::array kOrder = {Severity::critical, Severity::error, Severity::warning,
                                  Severity::info};
@@ -240,6 +331,8 @@ std::string exit_words(const TreeReport& report) {
     const std::size_t count = count_findings(report, severity);
     if (count != 0) counts.push_back(severity_count(count, severity));
   }
+  const std::size_t allowed = count_allowed(report);
+  if (allowed != 0) counts.push_back(std::to_string(allowed) + " allowed");
   if (counts.empty()) return "no finding";
   const auto failing = std::ranges::count_if(report.processes, [](const NodeProcess& process) {
     return process.verdict && process.verdict->end == RunEnd::findings;
@@ -249,20 +342,42 @@ std::string exit_words(const TreeReport& report) {
          " at or above --fail-on " + std::string(name_of(report.fail_on));
 }
 
+/// The next commands to type: each can be copied, so none is broken in two where there is room.
+void write_more(TextWriter& writer, const TreeReport& report) {
+  std::vector<std::string> commands;
+  if (report.lead) {
+    const NodeProcess& lead = report.processes[*report.lead];
+    commands.push_back("cudart-doctor --pid " + std::to_string(lead.facts.pid));
+    if (leads_with_finding(report)) {
+      commands.push_back("cudart-doctor explain " + printable(lead.verdict->lead.id));
+    }
+  }
+  if (!writer.verbose()) commands.push_back(own_command(report) + " -v");
+  std::string line;
+  std::string_view label = "MORE";
+  for (const std::string& command : commands) {
+    const std::size_t left = room_behind(writer, kTextColumn + line.size() + 2);
+    if (!line.empty() && command.size() > left) {
+      writer.labelled_whole(label, line, 2);
+      label = "";
+      line.clear();
+    }
+    line += (line.empty() ? "" : "; ") + command;
+  }
+  if (!line.empty()) writer.labelled_whole(label, line, 2);
+}
+
 void write_end(TextWriter& writer, const TreeReport& report) {
   writer.labelled("READ", "no probe was run: " +
                               std::string(report.scope == TreeScope::tree ? "tree" : "--all") +
                               " never does; " + report.taken_at);
-  if (report.lead) {
-    const NodeProcess& lead = report.processes[*report.lead];
-    std::string text = "cudart-doctor --pid " + std::to_string(lead.facts.pid);
-    if (leads_with_finding(report)) text += "; explain " + printable(lead.verdict->lead.id);
-    writer.labelled("MORE", text + (writer.verbose() ? "" : "; add -v"));
-  }
+  write_more(writer, report);
   const std::string style = report.exit_style == ExitStyle::standard
                                 ? ""
                                 : " (" + std::string(name_of(report.exit_style)) + ")";
-  writer.labelled("EXIT " + std::to_string(report.exit_code), exit_words(report) + style);
+  constexpr std::size_t kWhole = 4;
+  writer.labelled_whole("EXIT " + std::to_string(report.exit_code), exit_words(report) + style,
+                        kWhole);
 }
 
 std::string written(const TreeReport& report, const TextOptions& options, const TreeRoom& room) {
@@ -278,9 +393,9 @@ std::string written(const TreeReport& report, const TextOptions& options, const 
   write_groups(writer, report, room);
   write_ranks(writer, report, room);
   if (leads_with_finding(report)) {
-    const Finding& lead = report.processes[*report.lead].verdict->lead;
-    write_main_finding(writer, lead, owner_advice(lead.owner));
+    write_main_finding(writer, report.processes[*report.lead].verdict->lead, owner_words(report));
   }
+  write_allowed(writer, report, room);
   write_unseen(writer, report, room);
   write_end(writer, report);
   return writer.take();
@@ -294,21 +409,26 @@ std::string render_tree_text(const TreeReport& report, const TextOptions& option
   constexpr Room kNone{.evidence = 0, .sentence_lines = 1, .fixes = 1, .no_help = 0};
   const std::array rooms = {
       TreeRoom{},
-      TreeRoom{.rows = 16, .finding = kLess},
-      TreeRoom{.fold = Fold::grouped, .finding = kLess},
+      TreeRoom{.runtimes = 0},
+      TreeRoom{.rows = 16, .runtimes = 0, .allowed = 2, .finding = kLess},
+      TreeRoom{.fold = Fold::grouped, .runtimes = 0, .allowed = 2, .finding = kLess},
       TreeRoom{.fold = Fold::grouped,
                .rows = 12,
                .groups = 4,
+               .runtimes = 0,
                .unseen = 2,
                .odd = 2,
                .odd_lines = 4,
+               .allowed = 1,
                .finding = kLeast},
       TreeRoom{.fold = Fold::grouped,
                .rows = 8,
                .groups = 2,
+               .runtimes = 0,
                .unseen = 1,
                .odd = 1,
                .odd_lines = 3,
+               .allowed = 1,
                .finding = kNone},
   };
   std::string text;

@@ -4,12 +4,14 @@
 #include <array>
 
 #include "cudart_doctor/analyze/tree.hpp"
+#include "cudart_doctor/analyze/tree_rows.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/render/diff.hpp"
 #include "render/describe.hpp"
 #include "render/diff_rows.hpp"
 #include "render/diff_words.hpp"
 #include "render/names.hpp"
+#include "render/phrases.hpp"
 #include "render/text_writer.hpp"
 
 namespace cudart_doctor {
@@ -31,6 +33,10 @@ std::string open_words(const TreeReport& report) {
   const std::size_t open = count_open(report);
   if (open == 0) return ".";
   return ", of what could be read: " + std::to_string(open) + " could not.";
+}
+
+void add_once(std::vector<std::string>& list, std::string text) {
+  if (std::ranges::find(list, text) == list.end()) list.push_back(std::move(text));
 }
 
 /// What the rule that the odd ones' headline follows takes there, and takes in the others.
@@ -82,21 +88,25 @@ VerdictWords verdict_words(const NodeProcess& process) {
           tone_of(verdict.lead.severity)};
 }
 
+std::string tree_title(const ProcessFacts& facts) {
+  return names_itself(facts) ? escape_foreign(facts.comm) : process_title(facts);
+}
+
 std::string process_words(const NodeProcess& process) {
   std::string out = "pid " + std::to_string(process.facts.pid);
   const auto inner = inner_pid(process.facts);
   if (inner && *inner != process.facts.pid) out += " (inside: " + std::to_string(*inner) + ")";
-  return std::string(trim(out + " " + process_title(process.facts)));
+  return std::string(trim(out + " " + tree_title(process.facts)));
 }
 
 std::string pids_words(const TreeReport& report, const std::vector<std::size_t>& members,
                        std::size_t most) {
   std::string out = members.size() == 1 ? "pid " : "pids ";
   const std::size_t shown = std::min(members.size(), most);
-  for (std::size_t i = 0; i < shown; ++i) {
-    if (i != 0) out += ", ";
-    out += std::to_string(report.processes[members[i]].facts.pid);
-  }
+  std::vector<std::int64_t> pids;
+  for (const std::size_t member : members) pids.push_back(report.processes[member].facts.pid);
+  std::ranges::sort(pids);
+  for (std::size_t i = 0; i < shown; ++i) out += (i == 0 ? "" : ", ") + std::to_string(pids[i]);
   if (shown < members.size()) {
     out += " and " + std::to_string(members.size() - shown) + " more";
   }
@@ -139,12 +149,18 @@ std::string tree_sentence(const TreeReport& report) {
     return printable(report.processes[*report.lead].verdict->lead.headline);
   }
   const std::size_t judged = count_state(report, ProcessState::judged);
+  const std::size_t open = count_open(report);
+  if (judged == 0 && open != 0 && count_state(report, ProcessState::without_cuda) == 0) {
+    return open == 1 ? "The one process could not be read."
+                     : "None of " + std::to_string(open) + " processes could be read.";
+  }
   if (judged == 0) {
     return report.scope == TreeScope::tree
                ? "No process of this tree holds anything of CUDA" + open_words(report)
                : "No process holds anything of CUDA" + open_words(report);
   }
-  return "Nothing is wrong in " + count_of(judged, "process", "processes") + " with CUDA" +
+  return std::string(count_allowed(report) == 0 ? "Nothing" : "Nothing that counts") +
+         " is wrong in " + count_of(judged, "process", "processes") + " with CUDA" +
          open_words(report);
 }
 
@@ -164,7 +180,9 @@ std::vector<std::string> state_counts(const TreeReport& report) {
   const auto counts = count_states(report.processes);
   for (const Row& row : kRows) {
     const std::size_t count = counts[static_cast<std::size_t>(row.state)];
-    if (count != 0) out.push_back(std::to_string(count) + " " + std::string(row.words));
+    if (count == 0) continue;
+    const bool one_zombie = row.state == ProcessState::zombie && count == 1;
+    out.push_back(std::to_string(count) + " " + std::string(one_zombie ? "zombie" : row.words));
   }
   return out;
 }
@@ -179,6 +197,60 @@ std::size_t count_findings(const TreeReport& report, Severity severity) {
   return count;
 }
 
+std::size_t count_allowed(const TreeReport& report) {
+  std::size_t count = 0;
+  for (const NodeProcess& process : report.processes) {
+    if (process.verdict) count += process.verdict->allowed.size();
+  }
+  return count;
+}
+
+std::vector<std::string> allowed_ids(const TreeReport& report) {
+  std::vector<std::string> out;
+  for (const NodeProcess& process : report.processes) {
+    if (!process.verdict) continue;
+    for (const AllowedTag& tag : process.verdict->allowed) add_once(out, printable(tag.id));
+  }
+  return out;
+}
+
+std::string further_words(const NodeProcess& process) {
+  const std::string named = verdict_words(process).id;
+  std::vector<std::string> own;
+  std::vector<std::string> of_node;
+  bool grave = false;
+  for (const FindingTag& tag : process.verdict->findings) {
+    const std::string id = printable(tag.id);
+    if (id == named) continue;
+    grave = grave || tag.severity > Severity::info;
+    if (tag.owner == Owner::node) {
+      add_once(of_node, id + " (node)");
+    } else {
+      add_once(own, id);
+    }
+  }
+  if (own.empty() && of_node.empty()) return {};
+  const std::string_view before = !named.empty() ? "; also " : grave ? "; found: " : "; info: ";
+  return std::string(before) + join(own, ", ") + (own.empty() || of_node.empty() ? "" : "; ") +
+         join(of_node, ", ");
+}
+
+std::string owner_words(const TreeReport& report) {
+  const Owner owner = report.processes[*report.lead].verdict->lead.owner;
+  std::vector<std::string> of_node;
+  for (const NodeProcess& process : report.processes) {
+    if (!process.verdict) continue;
+    for (const FindingTag& tag : process.verdict->findings) {
+      const bool grave = tag.severity >= Severity::warning;
+      if (grave && tag.owner == Owner::node) add_once(of_node, printable(tag.id));
+    }
+  }
+  if (owner == Owner::node || of_node.empty()) return std::string(owner_advice(owner));
+  const bool one = of_node.size() == 1;
+  return std::string(owner == Owner::image ? "image; " : "launch settings; ") +
+         join(of_node, ", ") + (one ? " is the node's" : " are the node's");
+}
+
 std::string odd_words(const TreeReport& report, const RankSet& set, const OddRanks& odd) {
   std::size_t most = set.members.size();
   for (const OddRanks& each : set.odd) most -= each.members.size();
@@ -186,7 +258,7 @@ std::string odd_words(const TreeReport& report, const RankSet& set, const OddRan
   const ReportDigest& second = report.groups[odd.group].digest;
   const NodeProcess& process = report.processes[odd.members.front()];
   const bool alone = odd.members.size() == 1;
-  const std::string who = alone ? cut_end(process_title(process.facts), kTitle) + " (pid " +
+  const std::string who = alone ? cut_end(tree_title(process.facts), kTitle) + " (pid " +
                                       std::to_string(process.facts.pid) + ") differs"
                                 : pids_words(report, odd.members, 4) + " differ";
   return who + " from " + std::to_string(most) + " of " + std::to_string(set.members.size()) +

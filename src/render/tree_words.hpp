@@ -25,6 +25,9 @@ struct VerdictWords {
 };
 VerdictWords verdict_words(const NodeProcess& process);
 
+/// The command line in short, printable and without secrets; the name that the process gave itself
+/// where it tells more.
+std::string tree_title(const ProcessFacts& facts);
 /// "pid 4123 (inside: 77) VLLM::Worker_TP2"
 std::string process_words(const NodeProcess& process);
 /// "pid 4121, 4122 and 14 more"
@@ -48,6 +51,17 @@ std::vector<std::string> state_counts(const TreeReport& report);
 
 /// By severity, how many findings count in all processes: of `severity`.
 std::size_t count_findings(const TreeReport& report, Severity severity);
+
+/// How many findings of all processes are allowed.
+std::size_t count_allowed(const TreeReport& report);
+/// Each once: "RT06", "RT07".
+std::vector<std::string> allowed_ids(const TreeReport& report);
+
+/// What else was found than what the verdict's words name: "; also RT03; DR10 (node)". "" nothing.
+std::string further_words(const NodeProcess& process);
+
+/// Whose the finding that leads is; without the advice not to drain where the node has one too.
+std::string owner_words(const TreeReport& report);
 
 /// How a rank of `odd` differs from the majority of its kind, without an end.
 std::string odd_words(const TreeReport& report, const RankSet& set, const OddRanks& odd);

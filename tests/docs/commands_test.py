@@ -61,7 +61,7 @@ EXPECTED = (
     (r"--all|tree ", {0, 1, 3}),
     (r"stable:20", {0, 3}),                                        # the program may end first
     (r"--exit-style nagios", {0, 1, 3}),
-    (r"cudart-doctor diff (good|rank0)", {1}),                     # they differ
+    (r"cudart-doctor diff (good|rank0|r-|~/)", {1}),                     # they differ
     (r"cudart-doctor diff snap -", {1}),
     (r"cudart-doctor --from|--probe on|--peer", {0, 1, 3}),
 )
@@ -191,7 +191,7 @@ class Commands(unittest.TestCase):
             (folder / "bin" / name).write_text(text)
             (folder / "bin" / name).chmod(0o755)
         (folder / "bin/cudart-doctor").symlink_to(DOCTOR)
-        for name in ("textfile", ".github", "build"):
+        for name in ("textfile", ".github", "build", "nodes", "ranks"):
             (folder / name).mkdir()
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / ".venv"], check=True)
         for name in ("serve.py", "check.py", "myserver.py"):
@@ -203,7 +203,10 @@ class Commands(unittest.TestCase):
         (folder / "server.log").write_text("RuntimeError: CUDA error: invalid resource handle\n")
         golden = SOURCE / "tests/golden"
         for name, snapshot in (("good", "healthy"), ("now", "stub_first"), ("rank0", "healthy"),
-                               ("rank1", "healthy"), ("rank2", "stub_first"), ("rank3", "healthy")):
+                               ("rank1", "healthy"), ("rank2", "stub_first"), ("rank3", "healthy"),
+                               # What the loops of docs/fleet.md leave where there are ranks and nodes.
+                               *((f"{prefix}{i}", ("healthy", "stub_first")[i])
+                                 for prefix in ("r-", "nodes/", "ranks/") for i in range(2))):
             done = cls.run_doctor("--from", golden / snapshot, "--json")
             (folder / f"{name}.json").write_bytes(done.stdout)
 

@@ -38,8 +38,9 @@ ENVIRONMENT = (
 FILES = (
     ("/proc/PID/", "All that is known of a running process: maps, the files mapped, its environment."),
     ("/etc/ld.so.cache", "In the view of the process: where the loader would find a library."),
-    ("/usr/share/doc/cudart-doctor/", "The findings, the rules, the formats, setups of monitors, and the schema of "
-                                      "the JSON report."),
+    ("/usr/share/doc/cudart-doctor/docs/", "The findings, the rules, the formats, and the schema of the JSON report "
+                                           "(below /usr/local/share where the program is in /usr/local/bin)."),
+    ("/usr/share/doc/cudart-doctor/docs/integrations/", "Setups of monitors, schedulers and launches, to copy."),
 )
 
 SEE_ALSO = ("dlopen(3)", "proc(5)", "ld.so(8)")

@@ -30,6 +30,7 @@ FIXTURES = pathlib.Path(os.environ.get("CUDART_DOCTOR_FIXTURES") or os.path.expa
 WHERE = f"{FIXTURES}/prometheus/usr/bin:{os.environ.get('PATH', '')}"
 LIMIT_S = 60
 NODES = 200
+MISSING = 80               # the node that is up and has no textfile
 STUB, MAJOR = 17, 133      # the node with a stub, and the one with a runtime of another major
 SILENT, BLIND = 60, 99     # the node that was looked at long ago, and the one that could not be
 
@@ -66,6 +67,7 @@ def fleet():
     files[f"node-{MAJOR:03}"] = re.sub(r'major="12"', 'major="13"', snapshot("healthy"))
     files[f"node-{SILENT:03}"] = looked_at(snapshot("healthy"), time.time() - 7200)
     files[f"node-{BLIND:03}"] = textfile("--from", SOURCE / "tests/golden/no-such-folder")
+    files[f"node-{MISSING:03}"] = "node_textfile_scrape_error 0\n"
     return files
 
 
@@ -138,8 +140,12 @@ class Rules(unittest.TestCase):
     def test_the_ids_of_the_node_are_those_of_the_findings(self):
         of_node = re.findall(r"^\| \[([A-Z]+\d+)\].*\| node \|$", (SOURCE / "docs/findings.md").read_text(), re.MULTILINE)
         self.assertGreater(len(of_node), 5)
-        for ids in re.findall(r'code[=!]~"([^"]+)"', (HERE / "cudart-doctor.rules.yml").read_text()):
-            self.assertEqual(ids.split("|"), of_node)
+        rules = (HERE / "cudart-doctor.rules.yml").read_text()
+        ids = [each.split("|") for each in re.findall(r'code=~"([^"]+)"', rules)]
+        # Of the node alone, and of the node or a process: each once.
+        self.assertEqual(len(ids), 2)
+        self.assertEqual(sorted(sum(ids, [])), of_node)
+        self.assertEqual([each.split("|") for each in re.findall(r'code!~"([^"]+)"', rules)], [of_node])
 
 
 class Prometheus(Started):
@@ -164,10 +170,10 @@ class Prometheus(Started):
         self.url = f"http://127.0.0.1:{port}"
         self.start(prometheus, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
                    f"--web.listen-address=127.0.0.1:{port}")
-        wait_until(lambda: len(self.query("cudart_doctor_build_info")) == NODES)
+        wait_until(lambda: len(self.query("cudart_doctor_build_info")) == NODES - 1)
         wanted = {("CudaFindingOfImage", f"node-{STUB:03}"), ("CudaFleetDrift", f"node-{MAJOR:03}"),
                   ("CudaFleetDrift", f"node-{STUB:03}"), ("CudaDoctorSilent", f"node-{SILENT:03}"),
-                  ("CudaDoctorUndecided", f"node-{BLIND:03}")}
+                  ("CudaDoctorUndecided", f"node-{BLIND:03}"), ("CudaDoctorMissing", f"node-{MISSING:03}")}
 
         def firing():
             return {(each["metric"]["alertname"], each["metric"]["instance"])

@@ -16,6 +16,7 @@ import unittest
 
 BUILD, VERSION = sys.argv[1:3]
 DOCUMENTS = ("README.md", "CHANGELOG.md", "copyright", "docs/run.md", "docs/findings.md", "docs/report.schema.json")
+SCRIPTS = pathlib.Path(__file__).resolve().parent.parent.parent / "docs/integrations"
 
 # Below share/: where the shells and man look in Debian.
 FOUND_BY_NAME = ("man/man1/cudart-doctor.1.gz", "bash-completion/completions/cudart-doctor",
@@ -43,6 +44,11 @@ class Installed(unittest.TestCase):
             self.assertTrue((prefix / "share" / "doc" / "cudart-doctor" / name).is_file(), name)
         for name in (*FOUND_BY_NAME, f"zsh/{zsh}/_cudart-doctor"):
             self.assertTrue((prefix / "share" / name).is_file(), name)
+        # To copy and to run, whatever the umask of the build was.
+        integrations = prefix / "share/doc/cudart-doctor/docs/integrations"
+        for name in sorted(str(path.relative_to(SCRIPTS)) for path in SCRIPTS.rglob("*") if path.is_file()):
+            mode = 0o755 if os.access(SCRIPTS / name, os.X_OK) else 0o644
+            self.assertEqual((name, (integrations / name).stat().st_mode & 0o777), (name, mode))
         page = (prefix / "share" / FOUND_BY_NAME[0]).read_bytes()
         # No name and no time in its head (flags, mtime), best compression (2): as Debian wants it.
         self.assertEqual((page[3], page[4:8], page[8]), (0, bytes(4), 2))

@@ -153,16 +153,78 @@ class Wheel(support.Case):
     def test_a_wrong_option_is_an_error_of_usage(self):
         self.assertEqual(self.caught("cudart_doctor.report(args=['--no-such-option'])")["kind"], "usage")
 
+    def test_no_option_makes_a_bad_process_pass(self):
+        stub = fixture(self, "tilelang-0.1.11", "tilelang/lib/libcudart_stub.so")
+        ways = [["--exit-style", "always-zero"], ["--exit-style=nagios"], ["--format", "json"], ["--json"],
+                ["-o", "/dev/null"], ["-o/dev/null"], ["-vo", "-"], ["--output=-"], ["--format=line"], ["--help"],
+                ["-h"], ["--version"], ["--json-schema"], ["tree"], ["snapshot", "--dir", "x"], ["policies"],
+                ["explain", "RT04"], ["diff", "a", "b"], ["run", "--", "true"], ["--", "true"], ["--redact", "tree"]]
+        shown = self.outcomes(f"ctypes.CDLL({str(stub)!r})\n",
+                              [f"cudart_doctor.check(os.getpid(), args=['--probe', 'off', '--fail-on', 'warning'] + {way})"
+                               for way in ways])
+        self.assertEqual(shown, ["Error: usage"] * len(ways))
+
+    def outcomes(self, before, calls):
+        """What each ends with: "passed", or the exception, and for an Error its kind."""
+        return json.loads(self.python(
+            before + "ended = []\n" +
+            "".join(f"try:\n    {call}\n    ended.append('passed')\n"
+                    "except BaseException as error:\n"
+                    "    ended.append(': '.join([type(error).__name__] + [error.kind for _ in [0] if hasattr(error, 'kind')]))\n"
+                    for call in calls) + "print(json.dumps(ended))\n"))
+
+    def test_whatever_is_asked_for_the_exception_is_this_modules(self):
+        wrong = ["timeout=float('inf')", "timeout=float('nan')", "timeout=1e300", "timeout=10**400", "timeout=-1e9",
+                 "timeout=0", "timeout='soon'", "timeout=[]", "pid='x'", "pid=-1", "pid=0", "pid=10**5000", "pid=1.5",
+                 "args='--deep'", "args=b'x'", "args=5", "args=[5]", "args=[None]", "args=[b'--deep']",
+                 "args=['a\\0b']", "args=['\\ud800']", "args=['']", "pid=os.getpid(), args=['--pid', '1']"]
+        for name in ("report", "check"):
+            self.assertEqual(dict(zip(wrong, self.outcomes("", [f"cudart_doctor.{name}({each})" for each in wrong]))),
+                             dict.fromkeys(wrong, "Error: usage"))
+        self.assertEqual(self.outcomes("", ["cudart_doctor.report(args=['x' * 10**7])"]), ["Error: program"])
+
+    def test_all_processes_can_be_asked_for(self):
+        report = json.loads(self.python("print(json.dumps(cudart_doctor.report(args=['--all', '--redact'])))"))
+        self.assertEqual(report["kind"], "node")
+
+    def test_a_distribution_in_the_current_folder_names_no_program(self):
+        info = self.folder / f"cudart_doctor-{VERSION}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: cudart-doctor\nVersion: {VERSION}\n")
+        (info / "RECORD").write_text("bin/cudart-doctor,,\n")
+        (self.folder / "bin").mkdir()
+        (self.folder / "bin/cudart-doctor").write_text("#!/bin/sh\necho not me\n")
+        (self.folder / "bin/cudart-doctor").chmod(0o755)
+        shown = run(self.venv / "bin/python", "-c", MODULE + "print(cudart_doctor.program())", cwd=self.folder)
+        self.assertEqual(shown.strip(), str(self.venv / "bin/cudart-doctor"))
+        self.assertEqual(run(self.venv / "bin/python", "-m", "cudart_doctor", "--version", cwd=self.folder),
+                         f"cudart-doctor {VERSION}\n")
+
+    def test_a_folder_of_pips_target_has_its_own_program(self):
+        target = self.folder / "a/b/c/target"
+        run(self.venv / "bin/python", "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check",
+            "--target", target, self.wheel)
+        # Where the record, which was written for another place, leads to.
+        other = self.folder / "a/bin/cudart-doctor"
+        other.parent.mkdir()
+        other.write_text("#!/bin/sh\necho not me\n")
+        other.chmod(0o755)
+        shown = run("/usr/bin/python3", "-c", MODULE + "print(cudart_doctor.program())",
+                    env=support.clean_environment(PYTHONPATH=str(target)))
+        self.assertEqual(shown.strip(), str(target / "bin/cudart-doctor"))
+
     def broken(self, program):
         """The error where the installed program is this text, or gone."""
         installed = self.venv / "bin/cudart-doctor"
         kept = installed.with_name("kept")
         installed.rename(kept)
-        self.addCleanup(kept.replace, installed)
-        if program is not None:
-            installed.write_text(program)
-            installed.chmod(0o755)
-        return self.caught("cudart_doctor.report(os.getpid())")
+        try:
+            if program is not None:
+                installed.write_text(program)
+                installed.chmod(0o755)
+            return self.caught("cudart_doctor.report(os.getpid())")
+        finally:
+            kept.replace(installed)
 
     def test_a_program_that_is_gone_is_said_with_its_path(self):
         error = self.broken(None)
@@ -174,6 +236,16 @@ class Wheel(support.Case):
         self.assertEqual((error["kind"], error["document"]), ("program", None))
         self.assertIn("no space left", error["message"])
         self.assertIn("exit status 1", error["message"])
+
+    def test_no_output_gets_through_as_another_exception(self):
+        deep = "[" * 200000
+        for text in (deep, "\\xff\\xfe", "{}", "null", '{"verdict": {}}', '{"verdict": {"state": "ok"}, "headline": 1}',
+                     '{"verdict": {}, "error": 7}', '{"verdict": {}, "error": {"kind": "x"}}',
+                     '{"verdict": {"state": "ok", "exit_code": 1}, "headline": {"sentence": ""}}'):
+            with self.subTest(text[:40]):
+                (self.folder / "said").write_text(text)
+                error = self.broken(f"#!/bin/sh\ncat {self.folder}/said\n")
+                self.assertEqual(error["kind"], "program")
 
 
 if __name__ == "__main__":

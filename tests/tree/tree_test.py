@@ -100,7 +100,7 @@ class AServer(tree.TreeCase):
         ranks = [[stub, runtime]] * 59 + [[runtime, stub]]
         server = Server(self, python, ranks)
         ended = self.text(server.pid, "--timeout", 60, timeout=70)
-        self.assertRegex(ended.text, r"\.\.\. \d+ more like this")
+        self.assertRegex(ended.text, r"\.\.\. \d+ more like \d+")
         document = self.tree(server.pid, "--timeout", 60, timeout=70)
         self.assertEqual([odd["pids"] for odd in document["ranks"][0]["odd"]],
                          [[server.pids["rank59"]]])
@@ -220,7 +220,7 @@ class WhatCannotBeSeen(tree.TreeCase):
         self.assertEqual({each["reason"] for each in document["processes"]}, {"permission"})
         ended = doctor("tree", "--pid", server.pid, program=program)
         self.assertEqual(ended.code, 3)
-        self.assertIn("of what could be read", ended.text)
+        self.assertIn("None of 4 processes could be read.", ended.text)
         self.assertIn("no permission", ended.text)
 
     def test_a_zombie_is_one_and_leaves_nothing_open(self):

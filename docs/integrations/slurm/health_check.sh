@@ -12,16 +12,16 @@
 #   health_check.sh            drain (needs jq and scontrol)
 #   health_check.sh --reason   only print the reason (for NHC, and to try it)
 #
-# Adapt the three lines below: Slurm passes no variables on. The probe needs a genuine runtime; where the loader finds
+# Adapt the lines below: Slurm passes no variables on. The program is the first of PATH here. The probe needs a genuine runtime; where the loader finds
 # none by itself, name one: options="--probe auto --load /usr/local/cuda/lib64/libcudart.so.12"
 # Where slurm.conf is not at its usual place, add: export SLURM_CONF=/path/slurm.conf
 #
 # Exit code (Slurm only logs it): 0 nothing that is the node's, 1 a problem of the node, 3 could not decide; the node
 # is not touched then. Ends within 55 seconds; Slurm kills it after 60.
-set -u
-PATH=/usr/sbin:/usr/bin:/sbin:/bin
+set -uf # -f: a * in the options is no pattern
+PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
-doctor=/usr/local/bin/cudart-doctor
+doctor=cudart-doctor
 scontrol=/usr/bin/scontrol
 options="--probe auto"
 
@@ -30,8 +30,9 @@ undecided() { printf 'cudart-doctor: %s\n' "$*" >&2; exit 3; }
 # shellcheck disable=SC2086 # the options are words
 report=$("$doctor" --json --timeout 30 --exit-style always-zero $options </dev/null) ||
     undecided "$doctor could not be run (exit $?)"
-# The verdict may be open for a reason that is not the node's; a finding of the node stands nevertheless.
-reason=$(printf '%s' "$report" | jq -r '
+# `input` fails where nothing was printed. The verdict may be open for a reason that is not the node's; a finding of
+# the node stands nevertheless.
+reason=$(printf '%s' "$report" | jq -nr 'input |
     if .error then error(.error.message) else . end
     | [.findings[] | select(.owner == "node" and .allowed == null and
                             (.severity == "error" or .severity == "critical"))]
@@ -43,7 +44,11 @@ printf '%s\n' "$reason"
 node=${SLURMD_NODENAME:-$(hostname -s)}
 state=$(timeout 10 "$scontrol" --oneliner show node "$node") || undecided "no answer of $scontrol about node $node"
 case $state in
-    *State=*DRAIN*) exit 1 ;;
+    *" State="*) state=${state#* State=} ;;
+    *) undecided "no State of node $node in the answer of $scontrol" ;;
+esac
+case ${state%% *} in
+    *DRAIN*) exit 1 ;;
 esac
 timeout 10 "$scontrol" update nodename="$node" state=drain reason="$reason" || undecided "$scontrol did not drain $node"
 exit 1

@@ -12,16 +12,27 @@
 #                          gate: cancel the task too, where the doctor does not end with 0
 #                          off: no look
 #   CUDART_DOCTOR_OPTIONS  further options in words: "--allow RT06"
-#   CUDART_DOCTOR          the program (/usr/local/bin/cudart-doctor)
+#   CUDART_DOCTOR          the program (cudart-doctor on PATH, else in /usr/local/bin or /usr/bin)
 #
 # Exit code: 0; with "gate" the doctor's, which cancels this task and nothing else: 1 something was found, 2 wrong
-# options, 3 could not decide, 126/127 no doctor that runs here.
-set -u
+# options, 3 could not decide, 126/127 no doctor that runs here. 2 too, for each task, for any other policy: a gate that
+# is misspelt does not stand open.
+set -uf # -f: a * in the options is no pattern
 
-doctor=${CUDART_DOCTOR:-/usr/local/bin/cudart-doctor}
+PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin
+doctor=${CUDART_DOCTOR:-cudart-doctor}
 policy=${CUDART_DOCTOR_POLICY:-warn}
 
-[ "$policy" != off ] || exit 0
+case $policy in
+    warn | gate) ;;
+    off) exit 0 ;;
+    *)
+        says="task cancelled (exit 2): CUDART_DOCTOR_POLICY may be warn, gate or off"
+        printf 'cudart-doctor: %s\n' "$says" >&2
+        printf 'print cudart-doctor: %s\n' "$says"
+        exit 2
+        ;;
+esac
 # Of the tasks on one node the first one speaks for all; each may be cancelled.
 [ "$policy" = gate ] || [ "${SLURM_LOCALID:-0}" = 0 ] || exit 0
 [ -n "${CUDA_VISIBLE_DEVICES-}${SLURM_JOB_GPUS-}${SLURM_STEP_GPUS-}" ] || exit 0

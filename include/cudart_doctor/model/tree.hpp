@@ -27,11 +27,20 @@ enum class ProcessState : std::uint8_t {
 };
 inline constexpr std::size_t kProcessStates = 7;
 
-/// A finding that counts, and how grave it is.
+/// A finding that counts, how grave it is, and whose.
 struct FindingTag {
   std::string id;
   Severity severity = Severity::info;
+  Owner owner = Owner::image;
   auto operator<=>(const FindingTag&) const = default;
+};
+
+/// A finding that does not count, and who allowed it ("--allow RT06 until 2027-01-31").
+struct AllowedTag {
+  std::string id;
+  Severity severity = Severity::info;
+  std::string by;
+  auto operator<=>(const AllowedTag&) const = default;
 };
 
 /// What the rules say of one process.
@@ -42,7 +51,8 @@ struct ProcessVerdict {
   std::string sentence;                ///< Its report's headline.
   Finding lead;                        ///< The gravest that counts; without an id: none.
   std::vector<FindingTag> findings;    ///< All that count, gravest first.
-  std::uint64_t allowed = 0;           ///< How many do not count.
+  std::vector<AllowedTag> allowed;     ///< Those that do not count, gravest first.
+  std::vector<std::string> ended;      ///< Allowances that ended: "--allow RT06 ended 2026-01-31".
   std::uint64_t runtimes = 0;          ///< Runtimes and look-alikes that are mapped.
   std::vector<std::string> consumers;  ///< "FlashInfer 0.6.17", of those that are there.
   std::vector<std::string> blind;      ///< "3 objects could not be read"

@@ -85,6 +85,26 @@ TEST_CASE("variables that each rank has of its own do not tell ranks apart, othe
   CHECK(groups.place(one) != groups.place(two));
 }
 
+TEST_CASE(
+    "spawned processes, whose command lines are one, are ranks by the names they gave themselves") {
+  Tree tree;
+  tree.add(process(1, 0, "vllm serve"));
+  const auto spawned = [](std::int64_t pid, const std::string& name) {
+    NodeProcess out = process(pid, 1, "");
+    out.facts.command_line = Fact<std::vector<std::string>>::known(
+        {"python3", "-B", "-c", "from multiprocessing.spawn import spawn_main"});
+    out.facts.comm = name;
+    return out;
+  };
+  tree.judged(spawned(2, "EngineCore"), "engine");
+  for (const std::int64_t pid : {3, 4, 5}) {
+    tree.judged(spawned(pid, "Worker_TP" + std::to_string(pid)), "12.8");
+  }
+  const TreeReport report = tree.take();
+  REQUIRE(report.ranks.size() == 1);
+  CHECK(pids(report, report.ranks.front().members) == Pids{3, 4, 5});
+}
+
 TEST_CASE("more different ones than are kept are in no group") {
   ProcessGroups groups;
   for (std::size_t i = 0; i < ProcessGroups::kMost; ++i) {

@@ -25,7 +25,10 @@ ProcessAnswer answer() {
   process.verdict->worst = Severity::critical;
   process.verdict->lead.id = "RT04";
   process.verdict->lead.fixes = {"one", "two"};
-  process.verdict->findings = {{"RT04", Severity::critical}, {"RT07", Severity::warning}};
+  process.verdict->findings = {{"RT04", Severity::critical},
+                               {"RT07", Severity::warning, Owner::node}};
+  process.verdict->allowed = {{"RT06", Severity::info, "--allow RT06"}};
+  process.verdict->ended = {"--allow RT04 ended 2026-01-31"};
   out.digest = ReportDigest{};
   out.digest->traits.push_back(
       {Area::namespaces, {"a", "b", "c"}, "title", {{"name", "value", false}}});
@@ -48,6 +51,9 @@ TEST_CASE("an answer arrives as it was sent") {
   CHECK(process.facts.executable.reason() == "refused");
   CHECK(process.verdict->worst == Severity::critical);
   CHECK(process.verdict->findings.size() == 2);
+  CHECK(process.verdict->findings.back().owner == Owner::node);
+  CHECK(process.verdict->allowed.front().by == "--allow RT06");
+  CHECK(process.verdict->ended.size() == 1);
   CHECK(read->digest->traits.front().attributes.front().known == false);
   CHECK(read->naming.variables.front().second == "gretchen");
 }

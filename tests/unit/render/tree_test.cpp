@@ -111,6 +111,147 @@ TEST_CASE("however much there is, it is one screen, and no line is wider than th
   }
 }
 
+/// A server whose one rank has this verdict.
+TreeReport with_rank(NodeProcess rank) {
+  TreeReport report;
+  report.root = 1;
+  ProcessGroups groups;
+  report.processes.push_back(process(1, 0, "serve"));
+  rank.group = groups.place(digest("a", "critical"));
+  report.processes.push_back(std::move(rank));
+  std::move(groups).give_to(report);
+  conclude(report);
+  return report;
+}
+
+bool has_line(const std::string& text, const std::string& beginning) {
+  return std::ranges::any_of(lines_of(text),
+                             [&](const auto& line) { return line.starts_with(beginning); });
+}
+
+TEST_CASE("a group names every finding of its processes, and which of them are the node's") {
+  NodeProcess rank = judged(process(2, 1, "rank"), Severity::critical, "RT04");
+  rank.verdict->findings = {{"RT04", Severity::critical, Owner::image},
+                            {"RT03", Severity::error, Owner::image},
+                            {"RT04", Severity::error, Owner::image},
+                            {"DR10", Severity::warning, Owner::node},
+                            {"RT06", Severity::info, Owner::user}};
+  const std::string text = render_tree_text(with_rank(rank), {});
+  INFO(text);
+  CHECK(has_line(text, " A  CRITICAL RT04  1 process, pid 2; also RT03, RT06; DR10 (node)"));
+  CHECK(has_line(text, "OWNER    image; DR10 is the node's"));
+  rank.verdict->findings[3].severity = Severity::info;
+  CHECK(has_line(render_tree_text(with_rank(rank), {}), "OWNER    image, not node: do not drain"));
+  NodeProcess calm = judged(process(2, 1, "rank"), Severity::info, "RT06");
+  calm.verdict->findings = {{"RT06", Severity::info, Owner::user}};
+  CHECK(has_line(render_tree_text(with_rank(calm), {}), " A  ok  1 process, pid 2; info: RT06"));
+}
+
+TEST_CASE("what is allowed, and what no longer is, is shown") {
+  NodeProcess rank = judged(process(2, 1, "rank"), std::nullopt, "");
+  rank.verdict->allowed = {{"RT07", Severity::warning, "--allow RT07 until 2027-01-31"},
+                           {"RT03", Severity::error, "allow.txt:3 RT03"}};
+  rank.verdict->ended = {"--allow RT04 ended 2026-01-31"};
+  const TreeReport report = with_rank(rank);
+  const std::string text = render_tree_text(report, {});
+  INFO(text);
+  CHECK(has_line(text, "Nothing that counts is wrong in 1 process with CUDA."));
+  CHECK(has_line(text, "ALLOW    --allow RT04 ended 2026-01-31"));
+  CHECK(has_line(text, "ALLOWED: without a say in the verdict"));
+  CHECK(text.find(" ERROR RT03  pid 2: allow.txt:3 RT03\n"
+                  " WARNING RT07  pid 2: --allow RT07 until 2027-01-31\n") != std::string::npos);
+  CHECK(text.find("2 allowed; 0 processes at or above --fail-on error") != std::string::npos);
+  CHECK(render_tree_line(report) ==
+        "OK Nothing that counts is wrong in 1 process with CUDA; allowed: RT07, RT03\n");
+}
+
+TEST_CASE("a group tells its runtimes where there is room") {
+  TreeReport report = with_rank(judged(process(2, 1, "rank"), Severity::critical, "RT04"));
+  report.groups[0].digest.order_titles = {"libcudart_stub.so (shim)", "libcudart.so.12 12.8"};
+  const std::string line = "    mapped: libcudart_stub.so (shim), libcudart.so.12 12.8";
+  CHECK(has_line(render_tree_text(report, {}), line));
+  report.notes.assign(20, "words");
+  for (std::int64_t pid = 3; pid < 30; ++pid) {
+    report.processes.push_back(process(pid, 1, "p" + std::string(std::size_t(pid), 'x')));
+  }
+  CHECK_FALSE(has_line(render_tree_text(report, {}), line));
+  CHECK(has_line(render_tree_text(report, {.verbose = true}), line));
+}
+
+TEST_CASE("where nothing could be read, that is the answer, with the remedy") {
+  TreeReport report;
+  report.root = 7;
+  for (std::int64_t pid = 7; pid < 10; ++pid) {
+    report.processes.push_back(process(pid, 1, "a"));
+    report.processes.back().state = ProcessState::unread;
+    report.processes.back().reason = ErrorKind::permission;
+    report.processes.back().note = "refused";
+  }
+  conclude(report);
+  const std::string text = render_tree_text(report, {});
+  INFO(text);
+  CHECK(tree_sentence(report) == "None of 3 processes could be read.");
+  CHECK(text.find("sudo cudart-doctor tree --pid 7") != std::string::npos);
+  report.scope = TreeScope::node;
+  CHECK(render_tree_text(report, {}).find("sudo cudart-doctor --all") != std::string::npos);
+}
+
+TEST_CASE("of many rows those with a finding are drawn") {
+  TreeReport report;
+  report.root = 1;
+  report.processes.push_back(process(1, 0, "serve"));
+  for (std::int64_t pid = 100; pid < 200; ++pid) {
+    const bool bad = pid == 188 || pid == 199;
+    NodeProcess each = process(pid, 1, "p" + std::string(std::size_t(pid - 99), 'x'));
+    each = bad ? judged(std::move(each), Severity::critical, "RT04")
+               : judged(std::move(each), std::nullopt, "");
+    each.group = 0;
+    report.processes.push_back(std::move(each));
+  }
+  report.groups.resize(1);
+  for (std::size_t i = 1; i < report.processes.size(); ++i) report.groups[0].members.push_back(i);
+  report.processes.push_back(process(200, 1, "unread"));
+  report.processes.back().state = ProcessState::unread;
+  conclude(report);
+  const std::string text = render_tree_text(report, {});
+  INFO(text);
+  CHECK(has_line(text, " A  CRITICAL RT04   188 p"));
+  CHECK(has_line(text, " A  CRITICAL RT04   199 p"));
+  CHECK(has_line(text, "    NOT READ        200"));
+  CHECK(text.find("more rows with -v") != std::string::npos);
+  CHECK(has_line(text, "EXIT 1   2 critical, 2 info; 2 processes at or above --fail-on error"));
+}
+
+TEST_CASE("commands can be copied, PIDs are in order, and one zombie is one") {
+  TreeReport report = with_rank(judged(process(9, 1, "rank"), Severity::critical, "RT04"));
+  report.processes.push_back(process(5, 1, "z"));
+  report.processes.back().state = ProcessState::zombie;
+  const std::string text = render_tree_text(report, {});
+  INFO(text);
+  CHECK(text.find("MORE     cudart-doctor --pid 9; cudart-doctor explain RT04\n"
+                  "         cudart-doctor tree --pid 1 -v\n") != std::string::npos);
+  CHECK(text.find("1 zombie\n") != std::string::npos);
+  CHECK(pids_words(report, {1, 2}, 4) == "pids 5, 9");
+}
+
+TEST_CASE("a process that a launcher spawned is called what it calls itself") {
+  NodeProcess rank = process(2, 1, "python3");
+  rank.facts.command_line = Fact<std::vector<std::string>>::known(
+      {"/opt/venv/bin/python3", "-B", "-c", "from multiprocessing.spawn import spawn_main"});
+  rank.facts.executable = Fact<std::string>::known("/usr/bin/python3.12");
+  rank.facts.comm = "Worker_TP2";
+  CHECK(process_words(rank) == "pid 2 Worker_TP2");
+  rank.facts.comm = "python3";
+  CHECK(process_words(rank).find("spawn_main") != std::string::npos);
+  rank.facts.comm = "pt_main_thread";  // PyTorch gives it to every process that imports it.
+  CHECK(process_words(rank).find("spawn_main") != std::string::npos);
+  rank.facts.comm = "python3.12";
+  CHECK(process_words(rank).find("spawn_main") != std::string::npos);
+  rank.facts.comm = "Worker_TP2";
+  rank.facts.command_line = Fact<std::vector<std::string>>::known({"vllm", "serve", "MODEL"});
+  CHECK(process_words(rank) == "pid 2 vllm serve MODEL");
+}
+
 TEST_CASE("the first line names the gravest process, the last one how it ends") {
   const auto lines = lines_of(render_tree_text(crowd(TreeScope::tree), {}));
   CHECK(lines.front().starts_with("CRITICAL RT04  pid 100029 (inside: 29) rank29"));
