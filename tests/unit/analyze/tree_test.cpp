@@ -227,9 +227,17 @@ TEST_CASE("what could not be seen decides a tree, and a node only where it matte
     report.processes[1].state = row.state;
     report.processes[1].reason = row.reason;
     TreeReport alone = report;
+    TreeReport nothing_seen = report;
+    report.processes[0].state = ProcessState::judged;
+    report.processes[0].verdict = verdict(RunEnd::ok, Severity::info);
     conclude(report);
     CHECK(report.end == (scope == TreeScope::tree ? row.tree : row.node));
     CHECK(report.undecided.empty() == (report.end != RunEnd::undecided));
+    // Beside processes without CUDA alone, one that may not be read could be the one.
+    nothing_seen.processes[0].state = ProcessState::without_cuda;
+    conclude(nothing_seen);
+    const bool hidden = row.state == ProcessState::unread || row.state == ProcessState::unjudged;
+    CHECK((nothing_seen.end == RunEnd::undecided) == hidden);
     // Where nothing at all could be read, nothing was decided.
     alone.processes.erase(alone.processes.begin());
     conclude(alone);
