@@ -54,11 +54,13 @@ class TheNode(tree.TreeCase):
         self.assertLess(abs(document["counts"]["kernel_thread"] - threads), 20)
         self.assertGreater(document["counts"]["kernel_thread"], 0)
 
-    def test_what_belongs_to_others_is_counted_and_decides_nothing(self):
+    def test_what_belongs_to_others_decides_nothing_beside_one_that_was_judged(self):
         support.need_root(self)
-        self.victim(uid=support.NOBODY)
-        document = self.many("--all", program=AS_NOBODY, codes=(0,))
+        victim = self.victim(uid=support.NOBODY)
+        document = self.many("--all", program=AS_NOBODY, codes=(3,))
         self.assertGreater(document["counts"]["unread"], 0)
+        self.assertIn("nothing of CUDA was seen", document["verdict"]["undecided"])
+        victim.do("load(%r)" % str(self.runtime("12.8")))
         ended = doctor("--all", program=AS_NOBODY)
         self.assertEqual(ended.code, 0)
         self.assertIn("of what could be read", " ".join(ended.text.split()))
