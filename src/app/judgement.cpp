@@ -25,13 +25,17 @@ int rank(const std::optional<Severity>& worst) { return worst ? 1 + int(*worst) 
 
 }  // namespace
 
+std::uint64_t mapped_runtimes(const Report& report) {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(report.candidates, [](const Candidate& each) { return each.loaded; }));
+}
+
 Judgement judgement_of(Report report) {
   Judgement out;
   out.end = report.verdict.end;
   out.worst = report.verdict.worst;
   out.undecided = report.verdict.undecided;
-  out.runtimes = static_cast<std::uint64_t>(
-      std::ranges::count_if(report.candidates, [](const Candidate& each) { return each.loaded; }));
+  out.runtimes = mapped_runtimes(report);
   for (const Finding& finding : report.findings) {
     if (!finding.allowed.empty()) continue;
     if (out.headline.empty()) out.headline = finding.headline;

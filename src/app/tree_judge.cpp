@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "cudart_doctor/app/inspection.hpp"
+#include "cudart_doctor/app/judgement.hpp"
 #include "cudart_doctor/app/probe.hpp"
 #include "cudart_doctor/collect/capture.hpp"
 #include "cudart_doctor/formats/report_json.hpp"
@@ -16,8 +17,7 @@ ProcessVerdict verdict_of(const Report& report) {
   out.end = report.verdict.end;
   out.worst = report.verdict.worst;
   out.undecided = report.verdict.undecided;
-  out.runtimes = static_cast<std::uint64_t>(
-      std::ranges::count_if(report.candidates, [](const Candidate& each) { return each.loaded; }));
+  out.runtimes = mapped_runtimes(report);
   for (const Finding& finding : report.findings) {
     if (!finding.allowed.empty()) {
       out.allowed.push_back({finding.id, finding.severity, finding.allowed});

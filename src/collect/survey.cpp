@@ -45,17 +45,15 @@ std::string map_file_name(std::string_view range) {
   return "map_files/" + bare(range.substr(0, dash)) + "-" + bare(range.substr(dash + 1));
 }
 
-/// The mapped file itself; nothing where it may not be opened.
+/// The mapped file itself, a regular one; nothing where it may not be opened.
 std::optional<OpenedFile> open_map_file(const ProcDirectory& process, const std::string& name,
-                                        const Result<struct stat>& info) {
-  // Looked at before it is opened: to open a device may wake it, to open a FIFO may block.
-  if (!info || !S_ISREG(info->st_mode)) return std::nullopt;
+                                        const struct stat& info) {
   auto fd = process.open_file(name);
   if (!fd) return std::nullopt;
   OpenedFile out;
   out.fd = std::move(*fd);
-  out.info.mode = info->st_mode;
-  out.info.size = static_cast<std::uint64_t>(std::max<off_t>(info->st_size, 0));
+  out.info.mode = info.st_mode;
+  out.info.size = static_cast<std::uint64_t>(std::max<off_t>(info.st_size, 0));
   return out;
 }
 
@@ -177,8 +175,10 @@ bool Survey::ask_file(const ProcDirectory& process, const MappedFile& file) {
   step("read mapped file", path);
   const std::string name = map_file_name(file.range);
   const auto info = process.stat_file(name);
+  // Looked at before it is opened: to open a device may wake it, to open a FIFO may block.
   if (info && !S_ISREG(info->st_mode)) return false;
-  auto opened = open_map_file(process, name, info);
+  std::optional<OpenedFile> opened;
+  if (info) opened = open_map_file(process, name, *info);
   if (!opened) opened = open_at_path(process, file);
   if (!opened) return path.starts_with('/') ? kNotKnown : false;
   FileSource source(std::move(opened->fd), opened->info.size);

@@ -50,7 +50,8 @@ constexpr std::size_t kMaxReply = 1u << 20;
     memory.rlim_cur = memory.rlim_max;
     ::setrlimit(RLIMIT_AS, &memory);
   }
-  // It opens whatever the caller names.
+  // It opens whatever the caller names. Given up here, so that the loader of the child takes
+  // LD_LIBRARY_PATH, as it does not where a program gains rights.
   if (!drop_gained_capabilities()) ::_exit(kNotStarted);
   const char* const arguments[] = {"cudart-doctor", kSelfTargetArgument.data(), nullptr};
   ::execv(executable.c_str(), const_cast<char* const*>(arguments));

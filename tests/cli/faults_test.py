@@ -104,7 +104,7 @@ class Faults(Case):
                 for number in spread(count):
                     yield f"{call}:error={error}:when={number}", number <= before.get(call, 0)
 
-    def walk(self, command, judge, least):
+    def walk(self, command, judge, least, at_once=2):
         """Fails each call once; `judge` gives what is wrong with how the command ended, or None."""
         plan = list(self.plan(command))
         self.assertGreater(len(plan), least, "too few calls seen")
@@ -120,7 +120,7 @@ class Faults(Case):
             wrong = judge(done)
             return wrong and f"{fault}: exit {done.returncode}, {wrong}: {message.strip()[-200:]}"
 
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
             wrong = [each for each in pool.map(one, plan) if each]
         self.assertFalse(wrong, "\n".join([f"{len(wrong)} of {len(plan)} faults", *wrong]))
         self.assertEqual(sorted(self.scratch.iterdir()), [], "left behind")
@@ -218,20 +218,24 @@ class Output(Faults):
         command = [support.DOCTOR, "--from", snapshot, "--json", "-o", place, *SETTINGS]
         support.doctor(*command[1:])
         whole = place.read_bytes()
+        place.write_bytes(b"old")
 
         def judge(done):
-            names = [each.name for each in folder.iterdir() if each.name != place.name]
-            for name in names:  # the other thread's run may be about to rename its own
-                if not name.startswith("."):
-                    return f"a file of another name: {name}"
             text = place.read_bytes()
-            if text != whole and not (b'"error"' in text and json.loads(text)):
-                return "half a report"
-            if done.returncode == 1 and text != whole:
-                return "the report is not there"
-            return None if done.returncode in (1, 2, 3) else "no fitting exit code"
+            place.write_bytes(b"old")
+            others = [each for each in folder.iterdir() if each != place]
+            for each in others:
+                each.unlink()
+            if others:
+                return f"left behind: {others}"
+            if done.returncode == 1:
+                return None if text == whole else "the report is not there"
+            if text != b"old":
+                VALIDATOR.validate(json.loads(text))  # of the failure
+            return None if done.returncode in (2, 3) else "no fitting exit code"
 
-        self.walk(command, judge, 50)
+        # One after the other: they write the same file.
+        self.walk(command, judge, 50, at_once=1)
 
 
 class Signals(Faults):

@@ -27,9 +27,9 @@ class Hostile(Case):
             child = subprocess.Popen([support.DOCTOR, "--pid", str(pid), "--json", "--probe", "off", "--timeout", str(TIMEOUT_S),
                                       *arguments], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
                                      env=clean_environment())
-            # The program waits for its worker: what both needed stands in one sum of peaks at the worst.
             message = child.stderr.read()
             child.stderr.close()
+            # The peak of the largest: the program, or a child that it waited for.
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = code = os.waitstatus_to_exitcode(status)
         self.assertLess(time.monotonic() - begin, TIMEOUT_S + 3)

@@ -6,20 +6,14 @@
 #include <string>
 
 #include "cudart_doctor/analyze/judge.hpp"
-#include "cudart_doctor/collect/bundle.hpp"
 #include "cudart_doctor/render/render.hpp"
+#include "fuzz/bundle_input.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cudart_doctor;
-  const std::string text(data, data + size);
-  const std::size_t cut = std::min(text.find('\0'), text.size());
-  const std::string maps = cut == text.size() ? "" : text.substr(cut + 1);
-  const auto snapshot = snapshot_from_json(text.substr(0, cut), maps, "snapshot.json");
-  if (!snapshot) {
-    if (snapshot.error().message.empty()) std::abort();
-    return 0;
-  }
-  const Report report = make_report(*snapshot, {});
+  const auto input = read_bundle_input(data, size);
+  if (!input) return 0;
+  const Report report = make_report(input->snapshot, {});
   const std::string json = render_json(report);
   if (!nlohmann::json::accept(json)) std::abort();
   for (const std::string& page :
@@ -28,7 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         render_prometheus(report), render_junit(report), render_github(report)}) {
     if (page.find('\x1b') != std::string::npos) std::abort();
   }
-  const auto again = snapshot_from_json(snapshot_to_json(*snapshot), maps, "snapshot.json");
+  const auto again =
+      snapshot_from_json(snapshot_to_json(input->snapshot), input->maps, "snapshot.json");
   if (!again || render_json(make_report(*again, {})) != json) std::abort();
   return 0;
 }

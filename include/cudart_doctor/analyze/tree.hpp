@@ -37,8 +37,9 @@ void find_ranks(TreeReport& report);
 
 /// Fills end, worst, lead, undecided and exit code. What was found stands; without that:
 /// - a tree is undecided where a process of it could not be read or judged;
-/// - a node is undecided where one that holds CUDA could not be judged, one did not answer, or not
-///   a single process could be read. What belongs to others and may not be read decides nothing.
+/// - a node is undecided where one that holds CUDA could not be judged, one did not answer, not a
+///   single process could be read, or none was judged and some could not be read. Beside one that
+///   was judged, what belongs to others and may not be read decides nothing.
 void conclude(TreeReport& report);
 
 /// How grave a process is, for orders: larger is graver. 0: nothing is wrong with it.

@@ -25,6 +25,9 @@ struct Judgement {
   std::string maps;      ///< Its text of maps.
 };
 
+/// How many candidates of a report are mapped.
+std::uint64_t mapped_runtimes(const Report& report);
+
 /// Of a judged report.
 Judgement judgement_of(Report report);
 
