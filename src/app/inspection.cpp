@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <iterator>
+#include <new>
 #include <set>
 #include <utility>
 
@@ -208,6 +209,9 @@ WorkResult supervised(const Inspection& inspection, const Finish& finish) {
     auto result = supervisor.run(limits, [&](Progress& progress) {
       try {
         return work(options, world, {how, recording, memory, end, skip, progress, finish});
+      } catch (const std::bad_alloc&) {
+        return failed(options, {ErrorKind::limit,
+                                "the inspection needs more memory than it may take (512 MiB)", 0});
       } catch (const std::exception& error) {
         return failed(
             options,

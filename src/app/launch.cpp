@@ -30,6 +30,9 @@ Result<void> make_record(const std::string& folder) {
   const auto refuse = [&](const std::string& reason) {
     return fail(ErrorKind::usage, "--record: " + escape_foreign(folder) + reason);
   };
+  if (is_strangers_link(folder.substr(0, folder.find_last_not_of('/') + 1))) {
+    return refuse(" is a symbolic link of another user, not followed");
+  }
   std::error_code error;
   const bool taken =
       std::filesystem::exists(folder, error) &&

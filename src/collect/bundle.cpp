@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/sys/output_file.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
 #include "cudart_doctor/sys/unique_fd.hpp"
 
@@ -77,6 +78,11 @@ Result<std::string> read_file(const ProcDirectory& directory, const char* name) 
 }  // namespace
 
 Result<void> write_bundle(const Snapshot& snapshot, const std::string& directory) {
+  // With a slash at its end a link would be what it leads to.
+  if (is_strangers_link(directory.substr(0, directory.find_last_not_of('/') + 1))) {
+    return fail(ErrorKind::usage,
+                escape_foreign(directory) + ": a symbolic link of another user, not followed");
+  }
   const bool made = ::mkdir(directory.c_str(), 0700) == 0;
   if (!made && errno != EEXIST) {
     return tl::unexpected(system_error(errno, directory, Need::file_access));

@@ -20,9 +20,23 @@ tl::unexpected<Error> cannot_write(const std::string& path, int error) {
               "cannot write " + escape_foreign(path) + ": " + std::strerror(error), error);
 }
 
-Result<void> write_opened(const std::string& path, int flags, std::string_view bytes) {
-  const UniqueFd fd(::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC | O_NOCTTY, 0666));
+/// Which file may be behind the name that is opened; what was looked at before it was opened may be
+/// gone, with another user's link in its place.
+using IsExpected = bool(const struct stat& status);
+
+bool is_regular(const struct stat& status) { return S_ISREG(status.st_mode); }
+bool is_no_regular(const struct stat& status) { return !S_ISREG(status.st_mode); }
+bool is_new(const struct stat& status) { return S_ISREG(status.st_mode) && status.st_size == 0; }
+
+Result<void> write_opened(const std::string& path, int flags, IsExpected* is_expected,
+                          std::string_view bytes) {
+  const UniqueFd fd(
+      ::open(path.c_str(), (flags & ~O_TRUNC) | O_WRONLY | O_CLOEXEC | O_NOCTTY, 0666));
   if (!fd.valid()) return cannot_write(path, errno);
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return cannot_write(path, errno);
+  if (!is_expected(status)) return cannot_write(path, ELOOP);
+  if ((flags & O_TRUNC) != 0 && ::ftruncate(fd.get(), 0) != 0) return cannot_write(path, errno);
   const auto written = write_all(fd.get(), bytes);
   if (!written && written.error().sys_errno != EPIPE) {
     return cannot_write(path, written.error().sys_errno);
@@ -60,7 +74,7 @@ Result<void> replace_file(const std::string& path, const struct stat* old, std::
   if (!fd.valid()) {
     const int error = errno;
     if (old != nullptr && is_closed_folder(error))
-      return write_opened(path, O_TRUNC | O_NOFOLLOW, bytes);
+      return write_opened(path, O_TRUNC | O_NOFOLLOW, &is_regular, bytes);
     return cannot_write(path, error);
   }
   const auto written = write_all(fd.get(), bytes);
@@ -78,9 +92,13 @@ Result<void> replace_file(const std::string& path, const struct stat* old, std::
   ::unlink(temporary.c_str());
   // A bind-mounted file cannot be renamed over; nor can, in a sticky folder, another user's.
   if (error == EBUSY || (old != nullptr && is_closed_folder(error))) {
-    return write_opened(path, O_TRUNC | O_NOFOLLOW, bytes);
+    return write_opened(path, O_TRUNC | O_NOFOLLOW, &is_regular, bytes);
   }
   return cannot_write(path, error);
+}
+
+bool is_strangers(const struct stat& link) {
+  return link.st_uid != 0 && link.st_uid != ::geteuid();
 }
 
 /// `path` with its links followed, so that a link stays one and its target is replaced.
@@ -106,6 +124,11 @@ Result<void> write_all(int fd, std::string_view bytes) {
   return {};
 }
 
+bool is_strangers_link(const std::string& path) {
+  struct stat link{};
+  return ::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && is_strangers(link);
+}
+
 Result<void> write_output(const std::string& path, std::string_view bytes) {
   if (path == "-") {
     const auto written = write_all(STDOUT_FILENO, bytes);
@@ -116,12 +139,13 @@ Result<void> write_output(const std::string& path, std::string_view bytes) {
   }
   struct stat link{};
   const bool is_link = ::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode);
-  // Another user's link says where that user wants our report, perhaps over a file of ours.
-  if (is_link && link.st_uid != 0 && link.st_uid != ::geteuid()) return cannot_write(path, ELOOP);
+  if (is_link && is_strangers(link)) return cannot_write(path, ELOOP);
   struct stat status{};
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return cannot_write(path, EISDIR);
-    if (!S_ISREG(status.st_mode)) return write_opened(path, 0, bytes);
+    if (!S_ISREG(status.st_mode)) {
+      return write_opened(path, is_link ? 0 : O_NOFOLLOW, &is_no_regular, bytes);
+    }
     const std::string target = is_link ? followed(path) : path;
     // Owner and mode are those of the very name that is replaced: no link, even if one came since.
     if (::lstat(target.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -130,7 +154,7 @@ Result<void> write_output(const std::string& path, std::string_view bytes) {
     return replace_file(target, &status, bytes);
   }
   // A link to nothing: the file is made where it leads.
-  if (is_link) return write_opened(path, O_CREAT | O_TRUNC, bytes);
+  if (is_link) return write_opened(path, O_CREAT, &is_new, bytes);
   return replace_file(path, nullptr, bytes);
 }
 

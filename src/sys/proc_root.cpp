@@ -30,6 +30,8 @@ ErrorKind kind_of(int error) {
 std::string_view need_text(Need need) {
   switch (need) {
     case Need::same_user: return "needs the same user, or CAP_SYS_PTRACE";
+    case Need::memory:
+      return "needs CAP_SYS_PTRACE, or the same user where kernel.yama.ptrace_scope is 0";
     case Need::checkpoint_restore: return "needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN";
     case Need::file_access: return "needs read access to the file, or CAP_DAC_READ_SEARCH";
   }
@@ -72,9 +74,13 @@ Result<std::string> read_descriptor(int fd, std::string_view what, std::uint64_t
       return fail(ErrorKind::limit, escape_foreign(what) + ": larger than the limit of " +
                                         std::to_string(cap) + " bytes");
     }
-    // Memory that is reserved and never touched costs nothing, a copy at every doubling does.
+    // Memory that is reserved and never touched costs nothing but of what a worker may reserve, a
+    // copy at every doubling does.
     constexpr std::size_t kGrowth = 8;
-    if (size > text.capacity()) text.reserve(text.empty() ? size : size * kGrowth);
+    constexpr std::size_t kMostGrowth = 64u << 20;
+    if (size > text.capacity()) {
+      text.reserve(text.empty() ? size : size + std::min(size * (kGrowth - 1), kMostGrowth));
+    }
     text.append(buffer->data(), static_cast<std::size_t>(count));
     if (grown) grown(text);
   }

@@ -47,13 +47,16 @@ Result<std::size_t> ProcessMemory::read_by_call(std::uint64_t offset, std::span<
       ::process_vm_readv(static_cast<pid_t>(pid_), &local, 1, remote.data(), pieces, 0);
   if (count >= 0) return static_cast<std::size_t>(count);
   if (errno == EFAULT) return std::size_t{0};
-  return tl::unexpected(system_error(errno, process_.shown("mem"), Need::same_user));
+  return tl::unexpected(system_error(errno, process_.shown("mem"), Need::memory));
 }
 
 Result<std::size_t> ProcessMemory::read_by_file(std::uint64_t offset, std::span<std::byte> out) {
   if (descriptor_ < 0) {
     auto fd = process_.open_file("mem");
-    if (!fd) return tl::unexpected(fd.error());
+    if (!fd) {
+      return tl::unexpected(
+          system_error(fd.error().sys_errno, process_.shown("mem"), Need::memory));
+    }
     mem_ = std::move(*fd);
     descriptor_ = mem_.get();
   }
@@ -63,7 +66,7 @@ Result<std::size_t> ProcessMemory::read_by_file(std::uint64_t offset, std::span<
     if (errno == EINTR) continue;
     // EIO: the page is not there (or cannot be read by others, as [vvar]).
     if (errno == EIO || errno == EFAULT) return std::size_t{0};
-    return tl::unexpected(system_error(errno, process_.shown("mem"), Need::same_user));
+    return tl::unexpected(system_error(errno, process_.shown("mem"), Need::memory));
   }
 }
 

@@ -15,18 +15,23 @@ from support import VALIDATOR, Case, clean_environment, need_program
 LOOKS = 40
 TIMEOUT_S = 5
 MOST_MEMORY = 256 << 20
+MOST_OF_A_WORKER = 512 << 20
+MAPPINGS = 1 << 20
+NODE = support.jsonschema.Draft202012Validator(json.loads((support.SOURCE / "docs/tree.schema.json").read_text()))
 SOURCE = pathlib.Path(__file__).with_name("hostile.c")
 
 
 class Hostile(Case):
-    def look(self, pid, *arguments):
+    def look(self, pid):
+        return self.look_by("--pid", pid, "--probe", "off")
+
+    def look_by(self, *command, memory=MOST_MEMORY, schema=VALIDATOR):
         """One look with its checks; (exit code, document)."""
         begin = time.monotonic()
         out = self.folder / "out"
         with open(out, "wb") as stdout:
-            child = subprocess.Popen([support.DOCTOR, "--pid", str(pid), "--json", "--probe", "off", "--timeout", str(TIMEOUT_S),
-                                      *arguments], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
-                                     env=clean_environment())
+            child = subprocess.Popen([support.DOCTOR, *map(str, command), "--json", "--timeout", str(TIMEOUT_S)],
+                                     stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, env=clean_environment())
             message = child.stderr.read()
             child.stderr.close()
             # The peak of the largest: the program, or a child that it waited for.
@@ -34,9 +39,9 @@ class Hostile(Case):
             child.returncode = code = os.waitstatus_to_exitcode(status)
         self.assertLess(time.monotonic() - begin, TIMEOUT_S + 3)
         self.assertIn(code, (1, 3), message)
-        self.assertLess(usage.ru_maxrss << 10, MOST_MEMORY)
+        self.assertLess(usage.ru_maxrss << 10, memory)
         document = json.loads(out.read_bytes())
-        VALIDATOR.validate(document)
+        schema.validate(document)
         self.assertNotIn(b"\x1b", message)
         return code, document
 
@@ -93,13 +98,39 @@ class Hostile(Case):
             stop.set()
             thread.join()
 
+    def two_copies(self, *more):
+        return self.victim(*(f"load({str(self.runtime('12.8', folder=name))!r})" for name in ("a", "b")), *more)
+
+    def assert_found(self, server):
+        for command in (["--pid", server.pid, "--probe", "off"], ["tree", "--pid", server.pid]):
+            with self.subTest(command):
+                code, document = self.look_by(*command, schema=NODE if command[0] == "tree" else VALIDATOR)
+                self.assertEqual(code, 1)
+                self.assertIn("RT05", json.dumps(document))
+
     def test_as_many_threads_as_there_may_be(self):
-        server = self.victim(*(f"load({str(self.runtime('12.8', folder=name))!r})" for name in ("a", "b")),
-                             "import threading", "threading.stack_size(32768)",
-                             "exec('for _ in range(3000): threading.Thread(target=threading.Event().wait, daemon=True).start()')")
-        code, document = self.look(server.pid)
-        self.assertEqual(code, 1)
-        self.assertIn("RT05", {each["id"] for each in document["findings"]})
+        most = min(int(pathlib.Path("/proc/sys/kernel", name).read_text()) for name in ("threads-max", "pid_max"))
+        count = min(20_000, most - 5000)
+        self.assert_found(self.two_copies(
+            "import threading", "threading.stack_size(32768)",
+            f"exec('for _ in range({count}): threading.Thread(target=threading.Event().wait, daemon=True).start()')"))
+
+    def test_as_many_mappings_as_distributions_let_there_be(self):
+        """vm.max_map_count is 65,530 in the kernel, 1,048,576 where it was raised for games and databases."""
+        support.need_no_sanitizer(self)
+        support.raise_mappings(self, MAPPINGS + 1000)
+        self.assert_found(self.two_copies(f"crowd({MAPPINGS})"))
+
+    def test_more_mappings_than_memory_holds(self):
+        """Whoever is root may raise the limit to any number: the look ends in time, and says that it could not see."""
+        support.need_no_sanitizer(self)
+        support.raise_mappings(self, 5 * MAPPINGS)
+        server = self.two_copies(f"crowd({4 * MAPPINGS})")
+        code, document = self.look_by("--pid", server.pid, "--probe", "off", memory=MOST_OF_A_WORKER)
+        self.assertEqual(code, 3)
+        self.assertIn("more memory than it may take", document["error"]["message"])
+        code, document = self.look_by("tree", "--pid", server.pid, memory=MOST_OF_A_WORKER, schema=NODE)
+        self.assertEqual(code, 3)
 
 
 if __name__ == "__main__":

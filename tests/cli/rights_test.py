@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import support
-from support import NOBODY, Case, clean_environment, need_program, need_root
+from support import NOBODY, Case, clean_environment, doctor, need_program, need_root
 
 STATUS = """
 #include <stdio.h>
@@ -13,6 +13,52 @@ __attribute__((constructor)) static void tell(void) {
   for (char line[256]; fgets(line, sizeof line, status);) fputs(line, stderr);
 }
 """
+
+
+# What Yama answers to who is no ancestor and has no capability (kernel.yama.ptrace_scope 1 to 3): maps and files are
+# read as ever, memory is refused. Preloaded, since a kernel may be without it and 3 could not be taken back.
+YAMA = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long n, const struct iovec *from, unsigned long m, unsigned long flags) {
+  (void)pid, (void)to, (void)n, (void)from, (void)m, (void)flags;
+  errno = EPERM;
+  return -1;
+}
+int openat(int folder, const char *path, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  int mode = va_arg(more, int);
+  va_end(more);
+  if (strcmp(path, "mem") != 0) return (int)syscall(SYS_openat, folder, path, flags, mode);
+  errno = EACCES;
+  return -1;
+}
+"""
+
+
+class MemoryRefused(Case):
+    def look(self, *loads):
+        support.need_no_sanitizer(self)
+        yama = self.compile("libyama.so", YAMA)
+        victim = self.victim(*(f"load({str(each)!r})" for each in loads))
+        return doctor("--pid", victim.pid, "--probe", "off", "-v", env=clean_environment(LD_PRELOAD=str(yama)))
+
+    def test_what_was_not_seen_is_said_with_the_remedy(self):
+        ended = self.look(self.runtime("12.8"))
+        text = " ".join(ended.text.split())
+        self.assertRegex(text, "UNSEEN load order: /proc/[0-9]+/mem: (Permission denied|Operation not permitted); needs CAP_SYS_PTRACE, "
+                               "or the same user where kernel.yama.ptrace_scope is 0")
+
+    def test_what_maps_tell_is_found_all_the_same(self):
+        ended = self.look(*(self.runtime("12.8", folder=name) for name in ("a", "b")))
+        self.assertEqual(ended.code, 1)
+        self.assertIn("RT05", ended.text)
 
 
 class Gained(Case):

@@ -1,12 +1,11 @@
 """Processes that do not hold still, are huge, or map files that lie: never a crash or a hang."""
 import os
-import pathlib
 import shutil
 import subprocess
 import time
 
 import support
-from support import Case, by_path, doctor, need_root
+from support import Case, by_path, doctor
 
 class Moving(Case):
     def test_short_lived_processes(self):
@@ -66,18 +65,10 @@ class Moving(Case):
 
 
 class Large(Case):
-    LIMIT = pathlib.Path("/proc/sys/vm/max_map_count")
     COUNT = 100_000
 
     def test_a_hundred_thousand_mappings(self):
-        before = int(self.LIMIT.read_text())
-        if before < self.COUNT + 1000:
-            need_root(self)
-            try:
-                self.LIMIT.write_text(str(self.COUNT + 1000))
-            except OSError as error:
-                self.skipTest(f"cannot raise vm.max_map_count: {error}")
-            self.addCleanup(self.LIMIT.write_text, str(before))
+        support.raise_mappings(self, self.COUNT + 1000)
         path = self.compile("libcudart.so.12", "int cudaFree(void *p) { return p != 0; }")
         victim = self.victim(f"load({str(path)!r})", f"crowd({self.COUNT})")
         self.assertGreater(victim.maps().count("\n"), self.COUNT)

@@ -176,6 +176,7 @@ class Clock(Scarce):
 
     def setUp(self):
         super().setUp()
+        support.need_no_sanitizer(self)
         self.env = clean_environment(LD_PRELOAD=str(self.compile("libjumps.so", JUMPS)))
 
     def test_the_answer_is_the_same(self):

@@ -15,7 +15,6 @@ import time
 import support
 from support import Case, alive, clean_environment, doctor, missing, need_root
 
-TIMEOUT_S = 4
 SLACK_S = 5  # 2 s for each of what cannot be killed, and a machine that does other things too
 SERVER = pathlib.Path(__file__).with_name("silent_server.py")
 CLONE_NEWNS, MS_REC_PRIVATE, MNT_FORCE, MNT_DETACH = 0x20000, 0x44000, 1, 2
@@ -30,6 +29,8 @@ def setUpModule():
 
 
 class Silent(Case):
+    TIMEOUT_S = 2
+
     def setUp(self):
         super().setUp()
         need_root(self)
@@ -59,8 +60,8 @@ class Silent(Case):
     def look(self, *arguments, slack=SLACK_S):
         """One run of the program, which ends in time."""
         began = time.monotonic()
-        ended = doctor(*arguments, "--timeout", TIMEOUT_S, timeout=60)
-        self.assertLess(time.monotonic() - began, TIMEOUT_S + slack, arguments)
+        ended = doctor(*arguments, "--timeout", self.TIMEOUT_S, timeout=60)
+        self.assertLess(time.monotonic() - began, self.TIMEOUT_S + slack, arguments)
         return ended
 
     def assert_nothing_left(self, kind):
@@ -85,6 +86,9 @@ def each_kind(test):
 
 
 class AMappedLibrary(Silent):
+    # A third for the file, 2 s for what cannot be killed, and enough to look again without it.
+    TIMEOUT_S = 8
+
     def silent_process(self, kind, *more):
         victim = self.victim(f"load({str(self.file)!r})", *more)
         self.fall_silent(kind)
@@ -171,8 +175,8 @@ class APlaceToWriteTo(Silent):
         for options, code in ((["-o", self.place / "report"], 2), (["--record", self.place / "kept"], 3)):
             with self.subTest(options):
                 began = time.monotonic()
-                ended = doctor("run", "--timeout", TIMEOUT_S, *options, "--", "echo", "started", timeout=60)
-                self.assertLess(time.monotonic() - began, TIMEOUT_S + SLACK_S)
+                ended = doctor("run", "--timeout", self.TIMEOUT_S, *options, "--", "echo", "started", timeout=60)
+                self.assertLess(time.monotonic() - began, self.TIMEOUT_S + SLACK_S)
                 self.assertEqual((ended.code, ended.out), (code, b""), ended.message)
                 self.assertIn(str(options[1]), ended.message)
         self.assert_nothing_left(kind)
@@ -181,13 +185,13 @@ class APlaceToWriteTo(Silent):
     def test_a_recording_leaves_the_command_its_exit_code(self, kind):
         """A place that falls silent while the command runs."""
         began = time.monotonic()
-        process = subprocess.Popen([support.DOCTOR, "run", "--timeout", str(TIMEOUT_S), "-o", self.place / "report", "--", "sh", "-c",
+        process = subprocess.Popen([support.DOCTOR, "run", "--timeout", str(self.TIMEOUT_S), "-o", self.place / "report", "--", "sh", "-c",
                                     "echo started; read line; exit 7"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, env=clean_environment())
         self.assertEqual(process.stdout.readline(), b"started\n")
         self.fall_silent(kind)
         _, message = process.communicate(b"\n", timeout=60)
-        self.assertLess(time.monotonic() - began, 2 * TIMEOUT_S + SLACK_S)
+        self.assertLess(time.monotonic() - began, 2 * self.TIMEOUT_S + SLACK_S)
         self.assertEqual(process.returncode, 7, message)
         self.assertIn(b"cudart-doctor: ", message)
         self.assert_nothing_left(kind)
@@ -217,9 +221,9 @@ class WhatIsNamed(Silent):
         self.fall_silent(kind)
         place, began = self.folder / "message", time.monotonic()
         with open(place, "wb") as message:
-            code = subprocess.run([support.DOCTOR, "--load", self.file, "--probe", "off", "--timeout", str(TIMEOUT_S)], stderr=message,
+            code = subprocess.run([support.DOCTOR, "--load", self.file, "--probe", "off", "--timeout", str(self.TIMEOUT_S)], stderr=message,
                                   stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60, check=False).returncode
-        self.assertLess(time.monotonic() - began, TIMEOUT_S + SLACK_S)
+        self.assertLess(time.monotonic() - began, self.TIMEOUT_S + SLACK_S)
         self.assertEqual(code, 3)
         self.assertIn(str(self.file), place.read_text())
         self.assert_nothing_left(kind)

@@ -4,6 +4,7 @@ Every test program is called as: PROGRAM.py PATH_OF_CUDART_DOCTOR [unittest argu
 It exits with 77 (skipped) when nothing of it could run.
 """
 import json
+import mmap
 import os
 import pathlib
 import shutil
@@ -88,6 +89,27 @@ def need_root(test):
 def need_program(test, name):
     if shutil.which(name) is None:
         missing(test, name + " is not installed")
+
+
+def need_no_sanitizer(test):
+    """For what preloads libraries of its own or measures memory: a sanitizer must come first, and takes much."""
+    with open(DOCTOR, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as program:
+        if any(program.find(name) >= 0 for name in (b"__asan_init", b"__tsan_init")):
+            test.skipTest("the program has a sanitizer in it")
+
+
+def raise_mappings(test, count):
+    """Lets a process have that many mappings until the test is over."""
+    limit = pathlib.Path("/proc/sys/vm/max_map_count")
+    before = int(limit.read_text())
+    if before >= count:
+        return
+    need_root(test)
+    try:
+        limit.write_text(str(count))
+    except OSError as error:
+        test.skipTest(f"cannot raise vm.max_map_count: {error}")
+    test.addCleanup(limit.write_text, str(before))
 
 
 def missing(test, reason):

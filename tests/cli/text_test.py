@@ -82,6 +82,31 @@ class Hostile(Case):
         for form in ([], ["-v"]):
             self.assert_harmless(doctor("--pid", victim.pid, *form).text, narrow=not form)
 
+    def test_every_format_is_made_of_harmless_bytes(self):
+        """Folder, title, environment and command line are hostile at once; read by a browser, a monitor, a CI system, a terminal."""
+        folder = os.fsencode(self.folder) + b"/\x1b[2J\x1b]0;owned\x07 <script>alert(1)<b>'\"&|\n::error::x\r%0A\x9b31m\xff" + \
+            "\u202e".encode()
+        path = self.load_from(folder)
+        victim = self.victim(f"load({path!r})", "libc.prctl(15, b'\\x1b[31m|\\n\\xff<b>', 0, 0, 0)",
+                             env=support.clean_environment(LD_LIBRARY_PATH="/a\x1b]0;t\x07b\u202e", CUDA_HOME="\n::warning::\x1b[2J"))
+        commands = [["--pid", victim.pid, "--probe", "off"], ["tree", "--pid", victim.pid], ["--all"]]
+        formats = {0: ["text", "json", "line", "markdown", "html", "junit", "prometheus"], 1: (few := ["text", "json", "line", "prometheus"]), 2: few}
+        for number, command in enumerate(commands):
+            for form in formats[number]:
+                with self.subTest(command[0], form=form):
+                    ended = doctor(*command, "--format", form)
+                    self.assertIn(ended.code, (0, 1, 3), ended.message)
+                    self.assert_harmless(ended.text, narrow=False)
+                    self.assert_harmless(ended.message, narrow=False)
+                    # Markdown has such a text as code; unit_render_formats reads it as its readers do.
+                    if form in ("html", "junit"):
+                        self.assertNotIn("<script>alert", ended.text)
+                    # Nothing begins a line of its own that a runner would obey.
+                    self.assertNotRegex(ended.text, "(?m)^::")
+        ended = doctor("--pid", victim.pid, "--probe", "off", "--github")
+        self.assert_harmless(ended.message, narrow=False)
+        self.assertNotRegex(ended.message, "(?m)^::(error|warning)::")
+
     def test_messages_are_escaped_too(self):
         ended = doctor("--load", "/no\x1b[31m\nwhere/lib\u202e.so")
         self.assertEqual(ended.code, 2)

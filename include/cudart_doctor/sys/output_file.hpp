@@ -19,6 +19,10 @@ Result<void> write_output(const std::string& path, std::string_view bytes);
 /// naming the path.
 Result<void> check_output(const std::string& path);
 
+/// Whether `path` is a link that another user laid, root excepted: it says where that user wants
+/// what is ours, perhaps over a file of ours.
+bool is_strangers_link(const std::string& path);
+
 /// Writes all of `bytes` to a descriptor; EINTR is retried. Errors: io with errno.
 Result<void> write_all(int fd, std::string_view bytes);
 

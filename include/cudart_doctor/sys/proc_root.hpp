@@ -18,6 +18,7 @@ namespace cudart_doctor {
 /// What the kernel asks for where it refuses: named in the error text.
 enum class Need : std::uint8_t {
   same_user,           ///< ptrace read access: maps, environ, exe, root, fd, memory.
+  memory,              ///< ptrace attach access: memory, which Yama restricts too.
   checkpoint_restore,  ///< Following a link in map_files.
   file_access,         ///< Ordinary file permission.
 };
