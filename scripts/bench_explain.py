@@ -1,23 +1,14 @@
 """Time and memory of `explain -` on a log, beside grep. Started by scripts/bench, which has the help.
 
-Both read the same file from the page cache, in turn; ratios are taken within a round, and the median over the rounds
-is shown.
+Both read the same file from the page cache.
 """
 
-import argparse
-import json
-import os
-import pathlib
-import platform
 import random
-import statistics
-import subprocess
-import sys
-import tempfile
 
-MEASURE = pathlib.Path(__file__).resolve().parent.parent / "tests" / "bench" / "measure.c"
-LOG_BYTES = 100_000_000
-RATIO_LIMIT = 3
+from bench_common import FLOOR, Bench, Case, Row, options_of, run
+
+MEGABYTE = 1_000_000
+GREP_TARGET = 3
 RSS_LIMIT_MIB = 32
 WANTED = "invalid resource handle"
 SYMPTOMS = (
@@ -42,12 +33,12 @@ LINES = (
 )
 
 
-def make_log(path, colour, symptom_every):
+def make_log(path, size, colour, symptom_every):
     """Lines as vLLM, SGLang and NCCL write them, and a symptom now and then."""
     chance = random.Random(1)
     block = []
     for number in range(20_000):
-        if number % symptom_every == symptom_every - 1:
+        if number % symptom_every == 0:
             line = SYMPTOMS[number // symptom_every % len(SYMPTOMS)]
         else:
             line = chance.choice(LINES).format(
@@ -61,69 +52,36 @@ def make_log(path, colour, symptom_every):
         block.append(f"\x1b[1;36m{line[:20]}\x1b[0;0m{line[20:]}\n" if colour else line + "\n")
     text = "".join(block).encode()
     with open(path, "wb") as file:
-        for _ in range(LOG_BYTES // len(text) + 1):
+        for _ in range(size // len(text)):
             file.write(text)
+        file.write(text[: size % len(text)])
 
 
-def sample(measure, log, command):
-    """(nanoseconds, KiB) of one run. The output goes to a file: into /dev/null grep stops at the first line."""
-    run = subprocess.run(
-        [measure, "-i", log, "-o", log + ".out", *command], check=True, capture_output=True, text=True,
-        env={**os.environ, "LC_ALL": "C"},
-    )
-    wall, rss, status = map(int, run.stdout.split())
-    if status != 0:
-        sys.exit(f"bench: could not measure: {command[0]} ended with {status}")
-    return wall, rss
+class Explain(Bench):
+    def compare(self, title, length, lines, **more):
+        """Of a log with these (colour, lines to a symptom)."""
+        log = f"{self.folder}/log"
+        make_log(log, length, *lines)
+        given = {"stdin": log, "variables": {"LC_ALL": "C"}}
+        rows = [
+            self.doctor("explain", "-", name="cudart-doctor explain -", stdout=f"{log}.out", **given),
+            Row("floor", ["cat"], FLOOR, less="cat: reads the log, and knows nothing", **given),
+            # Into /dev/null it would stop at the first line.
+            Row("grep -c", ["grep", "-c", WANTED], target=GREP_TARGET, less="one text, and a number as the answer",
+                stdout=f"{log}.out", statuses=(0, 1), **given),
+        ]
+        self.measure(Case(title, rows, RSS_LIMIT_MIB, facts=f"a log of {length / MEGABYTE:g} MB", **more))
 
+    def run(self):
+        length = self.sized(100 * MEGABYTE, MEGABYTE)
+        self.compare("a server's log", length, (False, 10_000))
+        self.compare("the same with colours", length, (True, 10_000))
+        self.compare("a symptom in every tenth line", length, (False, 10))
 
-def compare(options, measure, log):
-    commands = {"doctor": [options.binary, "explain", "-"], "grep": ["grep", "-c", WANTED]}
-    samples = {name: [] for name in commands}
-    for number in range(options.rounds + 1):
-        for name in sorted(commands, reverse=number % 2 == 1):
-            taken = sample(measure, log, commands[name])
-            if number > 0:  # round 0 warms the caches
-                samples[name].append(taken)
-    return samples
-
-
-def report(title, samples):
-    print(f"\n### {title}\n\n| command | median ms | min | max | peak RSS MiB |\n|---|--:|--:|--:|--:|")
-    for name, shown in (("doctor", "cudart-doctor explain -"), ("grep", f"grep -c '{WANTED}'")):
-        walls = [wall / 1e6 for wall, _ in samples[name]]
-        rss = max(size for _, size in samples[name]) / 1024
-        print(f"| `{shown}` | {statistics.median(walls):.1f} | {min(walls):.1f} | {max(walls):.1f} | {rss:.1f} |")
-    ratio = statistics.median(a[0] / b[0] for a, b in zip(samples["doctor"], samples["grep"]))
-    rss = max(size for _, size in samples["doctor"]) / 1024
-    print(f"\ndoctor / grep: {ratio:.2f} (target: at most {RATIO_LIMIT}: {'yes' if ratio <= RATIO_LIMIT else 'NO'}); "
-          f"memory (target: under {RSS_LIMIT_MIB} MiB: {'yes' if rss < RSS_LIMIT_MIB else 'NO'})", flush=True)
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--json", metavar="FILE")
-    options = parser.parse_args()
-    options.binary = os.path.abspath(options.binary)
-    print(f"## explain\n\nLinux {platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f} at the "
-          f"start; logs of {LOG_BYTES // 1_000_000} MB")
-    results = {}
-    with tempfile.TemporaryDirectory(prefix="doctor-bench.") as folder:
-        measure, log = f"{folder}/measure", f"{folder}/log"
-        subprocess.run(["cc", "-std=gnu11", "-O2", str(MEASURE), "-o", measure], check=True)
-        for title, colour, symptom_every in (
-            ("a server's log", False, 10_000),
-            ("the same with colours", True, 10_000),
-            ("a symptom in every tenth line", False, 10),
-        ):
-            make_log(log, colour, symptom_every)
-            results[title] = compare(options, measure, log)
-            report(title, results[title])
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps({"benchmark": "explain", "logs": results}, indent=1) + "\n")
+    def growth(self):
+        for megabytes in self.sized((1, 3, 10, 30, 100, 300), (1, 2)):
+            self.compare(f"{megabytes} MB", megabytes * MEGABYTE, (False, 10_000), axis="MB of log", size=megabytes)
 
 
 if __name__ == "__main__":
-    main()
+    run("explain", Explain, options_of(__doc__).parse_args())

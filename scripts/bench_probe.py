@@ -5,57 +5,55 @@ that drift of the machine meets all alike; ratios are taken within a round, and 
 Memory is watched in runs of its own, which are not timed.
 """
 
-import argparse
 import contextlib
 import dataclasses
 import glob
 import json
 import os
 import pathlib
-import platform
 import re
 import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-from bench_inspect import CannotMeasure, pair_ratio, positive, yes_no
+from bench_common import (DEADLINE_S, FLOOR, PART, PROGRAM, ROOT, Bench, CannotMeasure, Case, Row, compile_programs,
+                          options_of, pair_ratio, run, yes_no)
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS = ROOT / "src" / "cuda" / "kernels"
-FLOOR_SOURCE = ROOT / "tests" / "bench" / "probe_floor.c"
 ONE_LIMIT = 1.25  # times the floor
 THREE_LIMIT = 1.1  # times one candidate
 RSS_LIMIT_MIB = 32
 RSS_RUNS = 3
-DEADLINE_S = 120
 
 
 @dataclasses.dataclass
-class Row:
-    """A command and what was measured of it."""
+class Probed(Row):
+    """rss_kib has samples of its own, so is shorter."""
 
-    name: str
-    command: list
-    statuses: tuple = (0,)  # exit statuses that mean it did its work
     candidates: int | None = None  # how many the doctor is to probe
-    wall_ns: list = dataclasses.field(default_factory=list)
-    rss_kib: list = dataclasses.field(default_factory=list)
 
 
 def has_gpu():
     return bool(glob.glob("/dev/nvidia[0-9]*")) or os.path.exists("/dev/dxg")
 
 
+def elf_machine(path):
+    """The machine that an ELF file is for, as its header has it."""
+    with open(path, "rb") as file:
+        return file.read(20)[18:]
+
+
 def find_runtimes(folder):
-    """Three runtimes of different files: the newest of each major version first, then what else there is."""
+    """Three runtimes of different files for this machine: the newest of each major version first, then what else there
+    is."""
+    machine = elf_machine(sys.executable)
     found = {}
     for path in sorted(pathlib.Path(folder).rglob("libcudart.so.*"), reverse=True):
         match = re.fullmatch(r"libcudart\.so\.(\d+)[\d.]*", path.name)
-        if match and path.is_file():
+        if match and path.is_file() and elf_machine(path) == machine:
             info = path.stat()
             found.setdefault((info.st_dev, info.st_ino), (int(match[1]), path.resolve()))
     newest_first = sorted(found.values(), reverse=True)
@@ -74,12 +72,6 @@ def environment(first):
     folders = [os.path.dirname(first), variables.get("LD_LIBRARY_PATH", "")]
     variables["LD_LIBRARY_PATH"] = ":".join(filter(None, folders))
     return variables
-
-
-def compile_floor(folder):
-    floor = folder / "probe_floor"
-    subprocess.run(["cc", "-std=gnu11", "-O2", str(FLOOR_SOURCE), "-o", str(floor), "-ldl"], check=True)
-    return str(floor)
 
 
 def has_hidden_argument(pid):
@@ -116,23 +108,27 @@ def peak_rss_kib(pid):
     return peak
 
 
-class Bench:
+class Probe(Bench):
+    programs = ()  # it has to run where there is no compiler
+
     def __init__(self, options, folder):
-        self.options = options
-        self.folder = folder
+        super().__init__(options, folder)
         self.runtimes = find_runtimes(options.runtimes)
         self.variables = environment(self.runtimes[0])
-        floor = os.path.abspath(options.floor) if options.floor else compile_floor(folder)
+        if not options.floor:
+            compile_programs(folder, ["probe_floor"])
+        floor = os.path.abspath(options.floor or folder / "probe_floor")
         images = [str(KERNELS / "mhc.fatbin"), str(KERNELS / "mhc.ptx")]
-        self.floor = Row("floor", [floor, self.runtimes[0], *images])
-        self.one = self.doctor("one candidate", self.runtimes[:1])
-        self.three = self.doctor("three candidates", self.runtimes)
-        self.rows = [self.floor, self.one, self.three]
+        self.floor = Probed("floor", [floor, self.runtimes[0], *images], FLOOR,
+                            less="the same calls of CUDA, without a verdict")
+        self.one = self.probing("one candidate", PROGRAM, self.runtimes[:1])
+        self.three = self.probing("three candidates", PART, self.runtimes)
+        self.rows = [self.one, self.floor, self.three]
 
-    def doctor(self, name, runtimes):
+    def probing(self, name, role, runtimes):
         loads = [word for path in runtimes for word in ("--load", path)]
         command = [self.options.binary, "--probe", "on", "--json", *loads]
-        return Row(name, command, (0, 1), len(runtimes))
+        return Probed(name, command, role, statuses=(0, 1), candidates=len(runtimes))
 
     @contextlib.contextmanager
     def started(self, row, stdout=subprocess.DEVNULL):
@@ -197,6 +193,14 @@ class Bench:
         for row in (self.one, self.three):
             for _ in range(RSS_RUNS):
                 self.watch_memory(row)
+        self.cases.append(Case("one card", self.rows, facts=", ".join(card_names())))
+        print(f"\n{', '.join(card_names()) or 'cards unknown'}\n\n{self.table()}\n\nCandidates:")
+        for path in self.runtimes:
+            print(f"- {os.path.relpath(path, os.path.realpath(self.options.runtimes))}")
+        if self.options.kernels:
+            # Its own verdict (exit status 1: far below a copy) is in its text.
+            done = subprocess.run([self.options.kernels, "--bench"], capture_output=True, text=True, timeout=DEADLINE_S)
+            print(f"\n## kernels\n\n{done.stdout.strip()}{done.stderr.strip()}")
 
     def table(self):
         lines = [
@@ -238,53 +242,20 @@ def card_names():
     return names
 
 
-def stop(number, _frame):
-    sys.exit(128 + number)
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options_of(__doc__)
     parser.add_argument("--check", action="store_true", help="only say whether there is a GPU")
-    parser.add_argument("--binary", help="the program to measure")
     parser.add_argument("--floor", help="a probe_floor that is built already")
     parser.add_argument("--kernels", help="mhc_gpu, for the bandwidth of its kernels")
     parser.add_argument("--runtimes", help="folder with three runtimes")
-    parser.add_argument("--rounds", type=positive, default=15)
-    parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
     if not has_gpu():
         sys.exit("bench: no GPU")
     if options.check:
         return
-    if not options.binary or not options.runtimes:
-        parser.error("--binary and --runtimes are needed")
-    options.binary = os.path.abspath(options.binary)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stop)
-
-    machine = {"kernel": platform.release(), "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 2)}
-    machine["cards"] = card_names()
-    # Not "cudart": the rules look closer at every line of maps that holds the word.
-    with tempfile.TemporaryDirectory(prefix="doctor-bench.") as folder:
-        try:
-            bench = Bench(options, pathlib.Path(folder))
-            bench.run()
-        except (CannotMeasure, OSError, ValueError, subprocess.CalledProcessError) as error:
-            sys.exit(f"bench: could not measure: {error}")
-    print(
-        f"## probe\n\nLinux {machine['kernel']}, {machine['cpus']} CPUs, load {machine['load']} at the start, "
-        f"{', '.join(machine['cards']) or 'cards unknown'}; {options.rounds} rounds\n\n{bench.table()}\n\nCandidates:"
-    )
-    for path in bench.runtimes:
-        print(f"- {os.path.relpath(path, os.path.realpath(options.runtimes))}")
-    if options.kernels:
-        # Its own verdict (exit status 1: far below a copy) is in its text.
-        done = subprocess.run([options.kernels, "--bench"], capture_output=True, text=True, timeout=DEADLINE_S)
-        print(f"\n## kernels\n\n{done.stdout.strip()}{done.stderr.strip()}")
-    if options.json:
-        rows = [dataclasses.asdict(row) for row in bench.rows]
-        document = {"benchmark": "probe", "machine": machine, "rows": rows}
-        pathlib.Path(options.json).write_text(json.dumps(document, indent=1) + "\n")
+    if not options.runtimes:
+        parser.error("--runtimes is needed")
+    run("probe", Probe, options)
 
 
 if __name__ == "__main__":

@@ -6,26 +6,21 @@ ratios are taken within a round, and the median over the rounds is shown. Two ti
 is done, which is when its last line has run, and until everything is, the report included.
 """
 
-import argparse
 import dataclasses
-import json
 import os
-import pathlib
-import platform
 import shutil
 import statistics
 import subprocess
-import sys
-import tempfile
 import time
 
-from bench_inspect import CannotMeasure, family, positive, yes_no
+from bench_common import (DEADLINE_S, FLOOR, PART, PROGRAM, PYTHON, Bench, CannotMeasure, Case, Row, options_of, run,
+                          yes_no)
+from bench_victims import family
 
-KINDS = ("bare", "empty audit", "run")
+# The names of a case's rows.
+KINDS = {"run": PROGRAM, "bare": FLOOR, "empty audit": PART}
 EMPTY_AUDIT = "unsigned la_version(unsigned version) { return version; }\n"
-COMPRESSED_BYTES = 50 * 1000 * 1000
 SHELL_LOOP = "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done"
-DEADLINE_S = 120
 # A command prints the time in its last line. What cannot be opened here (it wants a driver) is passed over, as bare.
 LAST_LINE = "import time; print(time.monotonic_ns())"
 OPEN_ALL = """
@@ -58,14 +53,42 @@ class Target:
 
 
 @dataclasses.dataclass
-class Work:
-    """A command, and by kind of start the samples: until its last line and until the end, nanoseconds."""
+class Started(Row):
+    """One kind of start of a command; wall_ns is until everything has ended."""
 
-    name: str
-    command: list
-    target: Target | None
-    tells_time: bool = False  # its only output is the time of its last line
-    samples: dict = dataclasses.field(default_factory=lambda: {kind: [] for kind in KINDS})
+    until_work_ns: list = dataclasses.field(default_factory=list)  # until its last line; empty where it tells no time
+
+    def document(self):
+        return {**super().document(), "until_work_ns": self.until_work_ns}
+
+    def times(self, until):
+        return self.until_work_ns if until == ITS_WORK else self.wall_ns
+
+
+class Work(Case):
+    """A command, and a row for each kind of start."""
+
+    def __init__(self, title, rows, goal):
+        super().__init__(title, rows)
+        self.goal = goal
+
+    @classmethod
+    def of(cls, title, command, goal):
+        return cls(title, [Started(kind, command, role) for kind, role in KINDS.items()], goal)
+
+    @classmethod
+    def load(cls, document):
+        goal = document["goal"]
+        return cls(document["title"], [Started.load(row) for row in document["rows"]], goal and Target(**goal))
+
+    def document(self):
+        return {**super().document(), "goal": self.goal and vars(self.goal)}
+
+    def row(self, kind):
+        return next(row for row in self.rows if row.name == kind)
+
+    def until(self):
+        return ITS_WORK if self.row("bare").until_work_ns else ALL
 
 
 def spawn(command, environment):
@@ -80,25 +103,28 @@ def spawn(command, environment):
     return (int(word) - began if word.isdigit() else None), ended - began
 
 
-class Bench:
+class Run(Bench):
+    programs = ()
+
     def __init__(self, options, folder):
-        self.options = options
+        super().__init__(options, folder)
+        if shutil.which("gzip") is None:
+            raise CannotMeasure("gzip is not installed")
         self.audit = str(folder / "empty.so")
         subprocess.run(["cc", "-shared", "-fPIC", "-nostdlib", "-O2", "-x", "c", "-", "-o", self.audit],
                        input=EMPTY_AUDIT.encode(), check=True)
-        self.works = self.without_cuda(folder) + self.with_cuda()
 
     def without_cuda(self, folder):
         small = Target(0.03, 5)
         plain = folder / "plain"
         block = os.urandom(1 << 16).hex().encode()
         with plain.open("wb") as file:
-            while file.tell() < COMPRESSED_BYTES:
+            while file.tell() < self.sized(50, 1) * 1000 * 1000:
                 file.write(block)
         return [
-            Work("sh: 100 times true", ["/bin/sh", "-c", SHELL_LOOP], small),
-            Work("python -c pass", self.python(""), small, True),
-            Work("gzip of 50 MB", ["/bin/sh", "-c", f"gzip -1 -c {plain} > /dev/null"], small),
+            Work.of("sh: 100 times true", ["/bin/sh", "-c", SHELL_LOOP], small),
+            Work.of("python -c pass", self.python(""), small),
+            Work.of(f"gzip of {self.sized(50, 1)} MB", ["/bin/sh", "-c", f"gzip -1 -c {plain} > /dev/null"], small),
         ]
 
     def with_cuda(self):
@@ -108,99 +134,76 @@ class Bench:
         libraries = [str(path) for path in family()]
         if not libraries:
             raise CannotMeasure("no CUDA libraries: run scripts/fetch-fixtures")
+        libraries = libraries[:self.sized(None, 1)]
         works = [
-            Work(f"python: {name}{len(libraries)} CUDA libraries", self.python(first + OPEN_ALL, *libraries),
-                 Target(0.05, until=ITS_WORK), True),
+            Work.of(f"python: {name}{len(libraries)} CUDA libraries", self.python(first + OPEN_ALL, *libraries),
+                 Target(0.05, until=ITS_WORK)),
             # Too short for a share: what a launch costs once.
-            Work("python: one runtime", self.python(OPEN_ALL, libraries[0]), None, True),
+            Work.of("python: one runtime", self.python(OPEN_ALL, libraries[0]), None),
         ]
         if first:
-            works.insert(0, Work("python: numpy", self.python(first), Target(0.03, 5), True))
+            works.insert(0, Work.of("python: numpy", self.python(first), Target(0.03, 5)))
         return works
 
     def python(self, code, *arguments):
         return [self.options.python, "-c", f"import sys\n{code}\n{LAST_LINE}", *arguments]
 
-    def started(self, work, kind):
+    def started(self, row):
         environment = dict(os.environ)
         environment.pop("LD_AUDIT", None)
-        command = work.command
-        if kind == "empty audit":
+        command = row.command
+        if row.name == "empty audit":
             environment["LD_AUDIT"] = self.audit
-        elif kind == "run":
+        elif row.name == "run":
             command = [self.options.binary, "run", "-o", "/dev/null", *self.options.option, "--", *command]
         return spawn(command, environment)
 
-    def measure(self, work):
+    def time(self, work):
         for number in range(self.options.rounds + 1):
-            turn = number % len(KINDS)
-            for kind in KINDS[turn:] + KINDS[:turn]:
-                taken = self.started(work, kind)
+            turn = number % len(work.rows)
+            for row in work.rows[turn:] + work.rows[:turn]:
+                until_work, wall = self.started(row)
                 if number > 0:  # round 0 warms the caches
-                    work.samples[kind].append(taken)
+                    row.wall_ns.append(wall)
+                    if until_work is not None:
+                        row.until_work_ns.append(until_work)
+        self.cases.append(work)
 
     def run(self):
-        for work in self.works:
-            self.measure(work)
-        print(table(self.works), flush=True)
+        for work in self.without_cuda(self.folder) + self.with_cuda():
+            self.time(work)
+        print(f"\n{work_table(self.cases)}", flush=True)
 
 
-def column(work, kind, index):
-    return [sample[index] for sample in work.samples[kind]]
-
-
-def more(work, kind, index):
+def more(work, kind, until):
     """Median over the rounds of what this kind took more than the bare one, nanoseconds."""
-    return statistics.median(a - b for a, b in zip(column(work, kind, index), column(work, "bare", index)))
+    pairs = zip(work.row(kind).times(until), work.row("bare").times(until))
+    return statistics.median(a - b for a, b in pairs)
 
 
-def table(works):
+def work_table(works):
     lines = [
         "| command | bare ms | empty audit | run, its work | run, all | target | met |",
         "|---|--:|--:|--:|--:|---|---|",
     ]
     for work in works:
-        index = ITS_WORK if work.tells_time else ALL
-        bare = statistics.median(column(work, "bare", index))
-        target = work.target
-        met = target and yes_no(target.met(statistics.median(column(work, "bare", target.until)),
-                                           more(work, "run", target.until)))
+        until = work.until()
+        target, bare = work.goal, work.row("bare")
+        met = target and yes_no(
+            target.met(statistics.median(bare.times(target.until)), more(work, "run", target.until)))
 
         def cell(kind, at):
             extra = more(work, kind, at)
-            return f"{extra / 1e6:+.2f} ms ({extra / statistics.median(column(work, 'bare', at)):+.1%})"
+            return f"{extra / 1e6:+.2f} ms ({extra / statistics.median(bare.times(at)):+.1%})"
 
         lines.append("| " + " | ".join([
-            work.name, f"{bare / 1e6:.2f}", cell("empty audit", index), cell("run", index), cell("run", ALL),
-            target.text() if target else "", met or ""]) + " |")
+            work.title, f"{statistics.median(bare.times(until)) / 1e6:.2f}", cell("empty audit", until),
+            cell("run", until), cell("run", ALL), target.text() if target else "", met or ""]) + " |")
     return "\n".join(lines)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--rounds", type=positive, default=15)
-    parser.add_argument("--python", default=os.path.realpath(sys.executable))
-    parser.add_argument("--option", action="append", default=[], help="a further option of run")
-    parser.add_argument("--json", metavar="FILE")
-    options = parser.parse_args()
-    options.binary = os.path.abspath(options.binary)
-    if shutil.which("gzip") is None:
-        sys.exit("bench: gzip is not installed")
-    machine = {"kernel": platform.release(), "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 2)}
-    print(f"## run\n\nLinux {machine['kernel']}, {machine['cpus']} CPUs, load {machine['load']} at the start; "
-          f"{options.rounds} rounds\n")
-    with tempfile.TemporaryDirectory(prefix="doctor-bench.") as folder:
-        try:
-            bench = Bench(options, pathlib.Path(folder))
-            bench.run()
-        except (CannotMeasure, OSError, subprocess.SubprocessError) as error:
-            sys.exit(f"bench: could not measure: {error}")
-    if options.json:
-        document = {"benchmark": "run", "machine": machine,
-                    "works": [{"name": work.name, "samples": work.samples} for work in bench.works]}
-        pathlib.Path(options.json).write_text(json.dumps(document, indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    parser = options_of(__doc__)
+    parser.add_argument("--python", default=PYTHON)
+    parser.add_argument("--option", action="append", default=[], help="a further option of run")
+    run("run", Run, parser.parse_args())

@@ -50,6 +50,12 @@ bool is_rank(const NodeProcess& process) {
   return process.state == ProcessState::judged && process.group && holds;
 }
 
+/// Was looked into, and has nothing that makes a rank.
+bool holds_nothing(const NodeProcess& process) {
+  return process.state == ProcessState::without_cuda ||
+         (process.state == ProcessState::judged && !is_rank(process));
+}
+
 RankSet rank_set(const TreeReport& report, std::vector<std::size_t> members) {
   std::map<std::size_t, std::vector<std::size_t>> by_group;
   for (const std::size_t member : members) {
@@ -131,11 +137,20 @@ void ProcessGroups::give_to(TreeReport& report) && {
 void find_ranks(TreeReport& report) {
   const std::vector<std::size_t> deep = depths(report.processes);
   std::map<Kind, std::vector<std::size_t>> kinds;
+  std::map<Kind, std::vector<std::size_t>> others;
   for (std::size_t i = 0; i < report.processes.size(); ++i) {
-    if (is_rank(report.processes[i])) kinds[kind_of(report.processes[i], deep[i])].push_back(i);
+    const NodeProcess& process = report.processes[i];
+    if (is_rank(process)) kinds[kind_of(process, deep[i])].push_back(i);
+    if (holds_nothing(process)) others[kind_of(process, deep[i])].push_back(i);
   }
   for (auto& [kind, members] : kinds) {
-    if (members.size() > 1) report.ranks.push_back(rank_set(report, std::move(members)));
+    if (members.size() < 2) continue;
+    const std::size_t holders = members.size();
+    report.ranks.push_back(rank_set(report, std::move(members)));
+    const auto without = others.find(kind);
+    if (without != others.end() && is_majority(holders, holders + without->second.size())) {
+      report.ranks.back().without = std::move(without->second);
+    }
   }
   std::ranges::sort(report.ranks, {}, [](const RankSet& set) { return set.members.front(); });
 }

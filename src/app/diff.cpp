@@ -1,7 +1,10 @@
 #include "cudart_doctor/app/diff.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <optional>
+#include <vector>
 
 #include "cudart_doctor/analyze/diff.hpp"
 #include "cudart_doctor/analyze/judge.hpp"
@@ -11,6 +14,7 @@
 #include "cudart_doctor/formats/report_json.hpp"
 #include "cudart_doctor/render/render.hpp"
 #include "cudart_doctor/sys/input.hpp"
+#include "cudart_doctor/sys/run_both.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -57,6 +61,29 @@ Result<ReportDigest> digest_of(const std::string& name, const std::string& piped
   return digest;
 }
 
+using Digests = std::vector<std::optional<Result<ReportDigest>>>;
+
+/// In the order of `names`; behind one that could not be read there may be nothing. Two threads,
+/// since most of the time goes into taking texts apart.
+Digests read_all(const std::vector<std::string>& names, const std::string& piped,
+                 Progress& progress) {
+  Digests out(names.size());
+  std::atomic<std::size_t> next = 0;
+  std::atomic<bool> refused = false;
+  const auto read = [&](Progress step) {
+    while (!refused) {
+      const std::size_t i = next++;
+      if (i >= names.size()) break;
+      step.set("read a report", names[i]);
+      out[i] = digest_of(names[i], piped);
+      if (!*out[i]) refused = true;
+    }
+    step.set("", "");
+  };
+  run_both([&] { read(progress); }, [&] { read(progress.helper()); });
+  return out;
+}
+
 }  // namespace
 
 Result<std::string> read_piped(const Options& options, const World& world,
@@ -76,10 +103,10 @@ Result<Comparison> compare_named(const Options& options, const std::string& pipe
                                  Progress& progress) {
   std::vector<ReportDigest> digests;
   std::vector<IgnoredPart> unused = options.ignored;
-  for (const std::string& name : options.compared) {
-    progress.set("read a report", name);
-    auto digest = digest_of(name, piped);
-    if (!digest) return tl::unexpected(unusable(name, digest.error().message));
+  Digests all = read_all(options.compared, piped, progress);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Result<ReportDigest>& digest = *all[i];
+    if (!digest) return tl::unexpected(unusable(options.compared[i], digest.error().message));
     std::erase_if(unused, [&](const IgnoredPart& part) { return is_in(*digest, part); });
     digests.push_back(without(std::move(*digest), options.ignored));
   }

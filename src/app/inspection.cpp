@@ -75,6 +75,15 @@ WorkResult replayed(const Options& options, const JudgeOptions& how, const Finis
   return finish(identify(std::move(*snapshot), how), how);
 }
 
+/// The step of read_judging. The files are no path of it: they are not left out at another try.
+std::string reading_named(const Options& options) {
+  std::string step = "read the command line's files";
+  for (const auto* const files : {&options.profiles, &options.allow_files}) {
+    for (const std::string& file : *files) step += " " + file;
+  }
+  return step;
+}
+
 /// What one attempt has to respect.
 struct Attempt {
   const JudgeOptions* how;            ///< nullptr: the files are still to be read.
@@ -98,11 +107,13 @@ std::string kept_text(const Snapshot& snapshot, const std::string& directory) {
 /// What the worker does: finds the target, captures it, and finishes the command.
 WorkResult work(const Options& options, const World& world, const Attempt& attempt) {
   Progress& progress = attempt.progress;
-  progress.set("read the command line's files", {});
+  // The libraries of --load may have something to say on stderr.
+  if (options.load.empty()) give_up_standard_error();
+  progress.set(reading_named(options), {});
   const auto how = attempt.how != nullptr ? *attempt.how : read_judging(options);
   if (!how) return failed(options, how.error());
   if (!options.from.empty()) {
-    progress.set("read the snapshot", {});
+    progress.set("read the snapshot " + options.from, {});
     return replayed(options, *how, attempt.finish);
   }
   progress.set("find the process", {});
@@ -178,6 +189,17 @@ Report& kept_until_exit(Report report) {
   static Report* kept = nullptr;
   kept = std::make_unique<Report>(std::move(report)).release();
   return *kept;
+}
+
+Result<JudgeOptions> read_judging_until(const Options& options, Clock::time_point end) {
+  if (options.profiles.empty() && options.allow_files.empty()) return read_judging(options);
+  // Whether they answer is tried by a child: it can be left.
+  const auto tried = run_within(left_until(end), reading_named(options), [&] {
+    const auto read = read_judging(options);
+    return read ? Result<void>() : tl::unexpected(read.error());
+  });
+  if (!tried) return tl::unexpected(tried.error());
+  return read_judging(options);
 }
 
 milliseconds left_until(Clock::time_point end) {

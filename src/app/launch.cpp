@@ -27,7 +27,6 @@ namespace {
 /// The folder of --record has to be new or empty; to say so after the command has run is too late,
 /// and so it is made.
 Result<void> make_record(const std::string& folder) {
-  if (folder.empty()) return {};
   const auto refuse = [&](const std::string& reason) {
     return fail(ErrorKind::usage, "--record: " + escape_foreign(folder) + reason);
   };
@@ -104,13 +103,21 @@ int launch(const Options& options, const World& world) {
   const auto refuse = [&](const Error& error) {
     return deliver(options, world, failed(options, error));
   };
-  const auto how = read_judging(options);
+  const auto how = read_judging_until(options, std::chrono::steady_clock::now() + options.timeout);
   if (!how) return refuse(how.error());
-  if (const auto writable = check_output(options.output); !writable) {
-    world.complain("-o: " + writable.error().message);
+  const auto writable = run_within(options.timeout, "look whether it can be written to",
+                                   [&] { return check_output(options.output); });
+  if (!writable) {
+    const bool late = writable.error().kind == ErrorKind::timeout;
+    world.complain("-o: " + (late ? "cannot write " + escape_foreign(options.output) + ": " : "") +
+                   writable.error().message);
     return exit_code_of(RunEnd::usage, options.exit_style);
   }
-  if (const auto made = make_record(request.record); !made) return refuse(made.error());
+  if (!request.record.empty()) {
+    const auto made = run_within(options.timeout, "make the folder " + request.record,
+                                 [&] { return make_record(request.record); });
+    if (!made) return refuse(made.error());
+  }
   auto tools = make_tools(options, world);
   if (!tools) return refuse(tools.error());
 

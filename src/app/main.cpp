@@ -2,11 +2,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <new>
 #include <string_view>
 
@@ -17,6 +19,7 @@
 #include "cudart_doctor/probe/protocol.hpp"
 #include "cudart_doctor/probe/runner.hpp"
 #include "cudart_doctor/render/render.hpp"
+#include "cudart_doctor/sys/bounded_output.hpp"
 #include "cudart_doctor/sys/gained_rights.hpp"
 #include "cudart_doctor/sys/output_file.hpp"
 #include "cudart_doctor/sys/self_child.hpp"
@@ -65,6 +68,17 @@ void annotate(std::string_view lines) { (void)cudart_doctor::write_all(STDERR_FI
 
 cudart_doctor::Result<void> write_to_stderr(const std::string& /*path*/, std::string_view bytes) {
   return cudart_doctor::write_all(STDERR_FILENO, bytes);
+}
+
+using ReportWriter =
+    std::function<cudart_doctor::Result<void>(const std::string& path, std::string_view bytes)>;
+
+/// Where the report to `descriptor` goes that no -o sends elsewhere.
+ReportWriter report_writer(int descriptor, std::chrono::milliseconds limit) {
+  if (descriptor == STDERR_FILENO) return &write_to_stderr;
+  return [limit](const std::string& path, std::string_view bytes) {
+    return cudart_doctor::write_output_within(path, bytes, limit);
+  };
 }
 
 int print_usage_error(const cudart_doctor::Immediate& immediate) {
@@ -119,17 +133,16 @@ int run_program(int argc, char** argv) {
   const auto& options = std::get<Options>(parsed);
   start_log(options.log_level);
   const int descriptor = report_descriptor(options);
-  return run(options,
-             World{.proc_root = "/proc",
-                   .write_output = descriptor == STDERR_FILENO ? &write_to_stderr : &write_output,
-                   .read_input = &read_stdin,
-                   .complain = &log_error,
-                   .note = &log_info,
-                   .tell = &tell,
-                   .terminal_columns = terminal_columns(descriptor),
-                   .annotate = &annotate,
-                   .colour_by_itself = colour_by_itself(descriptor),
-                   .start_state = start_state});
+  return run(options, World{.proc_root = "/proc",
+                            .write_output = report_writer(descriptor, options.timeout),
+                            .read_input = &read_stdin,
+                            .complain = &log_error,
+                            .note = &log_info,
+                            .tell = &tell,
+                            .terminal_columns = terminal_columns(descriptor),
+                            .annotate = &annotate,
+                            .colour_by_itself = colour_by_itself(descriptor),
+                            .start_state = start_state});
 }
 
 void complain_of_memory() {

@@ -101,6 +101,7 @@ WorkResult diff(const Options& options, const World& world) {
   const auto piped = read_piped(options, world, end);
   if (!piped) return failed(options, piped.error());
   auto result = run_supervised({.deadline = left_until(end)}, [&](Progress& progress) {
+    give_up_standard_error();
     const auto comparison = compare_named(options, *piped, progress);
     return comparison ? compared(options, world, *comparison) : failed(options, comparison.error());
   });
@@ -114,15 +115,16 @@ WorkResult output_only(std::string output) {
 }
 
 WorkResult listed(const Options& options, const World& world) {
-  const auto profiles = read_profiles(options.profiles);
-  if (!profiles) return failed(options, profiles.error());
-  PolicyList list{policies(), *profiles, not_modelled()};
+  const auto read = read_judging_until(options, Clock::now() + options.timeout);
+  if (!read) return failed(options, read.error());
+  const std::vector<Profile>& profiles = read->profiles;
+  PolicyList list{policies(), profiles, not_modelled()};
   if (options.listed.starts_with(kProfilePrefix)) {
-    const Profile* const profile = find_profile(*profiles, options.listed);
+    const Profile* const profile = find_profile(profiles, options.listed);
     if (profile == nullptr) return failed(options, unknown_profile("policies", options.listed));
     list = {{}, {profile, 1}, {}};
   } else if (!options.listed.empty()) {
-    list = {{find_policy(options.listed), 1}, *profiles, {}};
+    list = {{find_policy(options.listed), 1}, profiles, {}};
   }
   return output_only(options.format == Format::json
                          ? render_policies_json(list)

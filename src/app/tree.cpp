@@ -34,7 +34,7 @@ std::string rendered_tree(const Options& options, const World& world, const Tree
 
 WorkResult inspect_many(const Options& options, const World& world) {
   const auto end = std::chrono::steady_clock::now() + options.timeout;
-  const auto how = read_judging(options);
+  const auto how = read_judging_until(options, end);
   if (!how) return failed(options, how.error());
   std::uint64_t salt = 0;
   if (::getentropy(&salt, sizeof salt) != 0) salt = static_cast<std::uint64_t>(monotonic_now());

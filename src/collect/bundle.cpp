@@ -17,6 +17,7 @@ constexpr std::uint64_t kMaxFile = 256u << 20;
 constexpr const char* kJsonName = "snapshot.json";
 constexpr const char* kMapsName = "maps";
 
+/// A file that could not be written is not left there.
 Result<void> write_file(int directory, const char* name, std::string_view bytes) {
   UniqueFd fd(
       ::openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -24,10 +25,31 @@ Result<void> write_file(int directory, const char* name, std::string_view bytes)
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return tl::unexpected(system_error(errno, name, Need::file_access));
+    if (count < 0) {
+      const int error = errno;
+      ::unlinkat(directory, name, 0);
+      return tl::unexpected(system_error(error, name, Need::file_access));
+    }
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
   return {};
+}
+
+/// Both files, or none of them.
+Result<void> write_files(const std::string& directory, const Snapshot& snapshot) {
+  auto folder = ProcDirectory::open(directory);
+  if (!folder) return tl::unexpected(folder.error());
+  auto names = folder->list(".");
+  if (!names) return tl::unexpected(names.error());
+  if (!names->empty()) {
+    return fail(ErrorKind::usage, escape_foreign(directory) + ": the directory is not empty");
+  }
+  // The JSON last: a bundle without it is one that was not finished.
+  auto done = write_file(folder->fd(), kMapsName, snapshot.maps.text);
+  if (!done) return done;
+  done = write_file(folder->fd(), kJsonName, snapshot_to_json(snapshot));
+  if (!done) ::unlinkat(folder->fd(), kMapsName, 0);
+  return done;
 }
 
 Result<std::string> read_file(const ProcDirectory& directory, const char* name) {
@@ -55,20 +77,14 @@ Result<std::string> read_file(const ProcDirectory& directory, const char* name) 
 }  // namespace
 
 Result<void> write_bundle(const Snapshot& snapshot, const std::string& directory) {
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+  const bool made = ::mkdir(directory.c_str(), 0700) == 0;
+  if (!made && errno != EEXIST) {
     return tl::unexpected(system_error(errno, directory, Need::file_access));
   }
-  auto folder = ProcDirectory::open(directory);
-  if (!folder) return tl::unexpected(folder.error());
-  auto names = folder->list(".");
-  if (!names) return tl::unexpected(names.error());
-  if (!names->empty()) {
-    return fail(ErrorKind::usage, escape_foreign(directory) + ": the directory is not empty");
-  }
-  // The JSON last: a bundle without it is one that was not finished.
-  auto done = write_file(folder->fd(), kMapsName, snapshot.maps.text);
-  if (!done) return done;
-  return write_file(folder->fd(), kJsonName, snapshot_to_json(snapshot));
+  auto done = write_files(directory, snapshot);
+  // With nothing left the same command can be given again.
+  if (!done && made) ::rmdir(directory.c_str());
+  return done;
 }
 
 Result<Snapshot> read_bundle(const std::string& directory) {

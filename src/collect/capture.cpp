@@ -238,7 +238,8 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   auto files = open_files(*root, *process, snapshot.process);
   if (!files) return tl::unexpected(explained(files.error(), snapshot.process));
   if (!files->note().empty()) snapshot.capture.notes.push_back(files->note());
-  const CaptureContext context{options, rules, *process, *files, options.progress};
+  const auto silent = silent_mounts(*process, options.skip_paths);
+  const CaptureContext context{options, rules, *process, *files, options.progress, silent};
   if (const std::string exe = process->shown("exe"); !context.is_skipped(exe)) {
     context.progress("read executable", exe);
     auto supported = check_supported(*process, options.pid);

@@ -41,7 +41,8 @@ Result<PeerFacts> read_peer(const ProcDirectory& root, const CaptureContext& tar
   if (!facts) return tl::unexpected(facts.error());
   auto files = open_files(root, *process, *facts);
   if (!files) return tl::unexpected(files.error());
-  const CaptureContext context{target.options, target.rules, *process, *files, target.step};
+  const auto silent = silent_mounts(*process, target.options.skip_paths);
+  const CaptureContext context{target.options, target.rules, *process, *files, target.step, silent};
 
   PeerFacts peer;
   peer.pid = pid;

@@ -107,7 +107,8 @@ NodesFact read_own_nodes(const CaptureContext& target) {
   if (!own) return NodesFact::unknown(own.error().message);
   auto files = TargetFiles::open(*own);
   if (!files) return NodesFact::unknown(files.error().message);
-  return read_device_nodes({target.options, target.rules, *own, *files, target.step});
+  return read_device_nodes(
+      {target.options, target.rules, *own, *files, target.step, target.silent});
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/collect/likeness.hpp"
 #include "cudart_doctor/collect/process_facts.hpp"
+#include "cudart_doctor/collect/silent_mounts.hpp"
 #include "cudart_doctor/formats/elf.hpp"
 #include "cudart_doctor/formats/proc_text.hpp"
 #include "cudart_doctor/sys/file_source.hpp"
@@ -86,6 +87,7 @@ NodeProcess Survey::look(std::int64_t pid, const std::set<std::string>& skip) {
     take_error(process.error(), out);
     return out;
   }
+  silent_ = silent_mounts(*process, skip_);
   const auto text = process->read_file("stat");
   const auto stat = text ? parse_stat(*text) : Result<StatFile>(tl::unexpected(text.error()));
   if (!stat) {
@@ -171,7 +173,7 @@ bool Survey::ask_file(const ProcDirectory& process, const MappedFile& file) {
   // "Could not read" is never "not there": the full look has more ways to read, and says so.
   constexpr bool kNotKnown = true;
   const std::string path(file.path);
-  if (skip_.contains(path)) return kNotKnown;
+  if (skip_.contains(path) || lies_in(silent_, path)) return kNotKnown;
   step("read mapped file", path);
   const std::string name = map_file_name(file.range);
   const auto info = process.stat_file(name);

@@ -14,8 +14,12 @@ void run_together(const CaptureContext& context, const std::function<void()>& ow
     own();
     return beside(context);
   }
-  const CaptureContext second{context.options, context.rules, context.process, context.files,
-                              context.options.helper_progress};
+  const CaptureContext second{context.options,
+                              context.rules,
+                              context.process,
+                              context.files,
+                              context.options.helper_progress,
+                              context.silent};
   run_both(
       [&] {
         own();

@@ -27,7 +27,37 @@ bool is_dotted_version(std::string_view text) {
   return true;
 }
 
+/// Blanks, line ends and backslashes stand as "\040" and their kin.
+std::string without_octal(std::string_view field) {
+  constexpr std::size_t kDigits = 3;
+  std::string out;
+  for (std::size_t i = 0; i < field.size(); ++i) {
+    const auto code = field[i] == '\\' && field.size() - i > kDigits
+                          ? parse_unsigned(field.substr(i + 1, kDigits), 8)
+                          : std::nullopt;
+    if (code && *code <= 0xffU) {
+      out += static_cast<char>(*code);
+      i += kDigits;
+    } else {
+      out += field[i];
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+std::set<std::string> parse_mount_points(std::string_view text) {
+  std::set<std::string> points;
+  for (std::string_view line : split(text, '\n')) {
+    constexpr int kFieldsBefore = 4;  // Numbers of the mount and its parent, the device, the root.
+    for (int i = 0; i < kFieldsBefore; ++i) take_field(line);
+    if (std::string point = without_octal(take_field(line)); point.starts_with('/')) {
+      points.insert(std::move(point));
+    }
+  }
+  return points;
+}
 
 std::vector<std::uint64_t> parse_listeners(std::string_view text, std::uint16_t port) {
   constexpr std::string_view kListen = "0A";  // TCP_LISTEN

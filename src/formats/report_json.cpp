@@ -1,10 +1,11 @@
-// The frame of a report: limits before anything is built, then each part.
+// The frame of a report, then each part.
 #include "cudart_doctor/formats/report_json.hpp"
 
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cudart_doctor/base/text.hpp"
+#include "report_document.hpp"
 #include "report_traits.hpp"
 
 namespace cudart_doctor {
@@ -13,68 +14,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kSchemaVersion = 1;
-constexpr std::size_t kMaxDepth = 32;          // A report has 8.
-constexpr std::size_t kMaxValues = 1'000'000;  // A large server's report has some 20,000.
-
-/// Looks at a document without building it. Its functions are named by nlohmann.
-class Limits final : public nlohmann::json_sax<Json> {
- public:
-  bool null() override { return count(); }
-  bool boolean(bool /*value*/) override { return count(); }
-  bool number_integer(number_integer_t /*value*/) override { return count(); }
-  bool number_unsigned(number_unsigned_t /*value*/) override { return count(); }
-  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return count(); }
-  bool string(string_t& /*value*/) override { return count(); }
-  bool binary(binary_t& /*value*/) override { return count(); }
-  bool start_object(std::size_t /*elements*/) override { return enter(); }
-  bool key(string_t& /*value*/) override { return count(); }
-  bool end_object() override { return leave(); }
-  bool start_array(std::size_t /*elements*/) override { return enter(); }
-  bool end_array() override { return leave(); }
-  bool parse_error(std::size_t position, const std::string& /*token*/,
-                   const Json::exception& /*error*/) override {
-    broken_at_ = position;
-    return false;
-  }
-
-  [[nodiscard]] const std::string& exceeded() const { return exceeded_; }
-  [[nodiscard]] std::size_t broken_at() const { return broken_at_; }
-
- private:
-  bool count() {
-    if (++values_ <= kMaxValues) return true;
-    exceeded_ = "it holds more than a million values";
-    return false;
-  }
-  bool enter() {
-    if (++depth_ <= kMaxDepth) return count();
-    exceeded_ = "it is nested deeper than 32 levels";
-    return false;
-  }
-  bool leave() {
-    --depth_;
-    return true;
-  }
-
-  std::size_t depth_ = 0;
-  std::size_t values_ = 0;
-  std::size_t broken_at_ = 0;
-  std::string exceeded_;
-};
-
-Result<Json> parse_document(std::string_view text) {
-  if (text.size() > kMaxReportBytes) return fail(ErrorKind::limit, "it is larger than 16 MiB");
-  if (trim(text).empty()) return fail(ErrorKind::malformed, "it is empty");
-  Limits limits;
-  if (!Json::sax_parse(text, &limits)) {
-    if (!limits.exceeded().empty()) return fail(ErrorKind::limit, limits.exceeded());
-    return fail(ErrorKind::malformed,
-                "it is no JSON: wrong at byte " + std::to_string(limits.broken_at()));
-  }
-  Json document = Json::parse(text, nullptr, false);
-  if (document.is_discarded()) return fail(ErrorKind::malformed, "it is no JSON");
-  return document;
-}
 
 Result<void> check_kind(const Json& document) {
   const auto is_text = [](const Json& from, const char* key) {

@@ -95,6 +95,7 @@ Json json_target(const Snapshot& snapshot) {
   put_gpus(out, snapshot);
   out["namespaces"] = namespace_list(process);
   out["threads"] = process.threads;
+  out["children"] = process.children;
   put_text(out, "libc", process.libc, "no C library was seen");
   out["loaded_for_this_look"] = json_sentence_list(snapshot.self_notes);
   return out;

@@ -60,6 +60,15 @@ std::vector<std::string> unread_paths(const Snapshot& snapshot) {
   return items;
 }
 
+/// A server's ranks are processes of their own: that one of them is ill does not show here.
+void add_children(std::vector<std::string>& lines, const Snapshot& snapshot) {
+  const std::uint32_t children = snapshot.process.children;
+  if (children == 0 || snapshot.recording.is_known()) return;
+  lines.push_back(count_of(children, "process", "processes") +
+                  " that it started: cudart-doctor tree --pid " +
+                  std::to_string(snapshot.process.pid));
+}
+
 void add_maps(std::vector<std::string>& lines, const Snapshot& snapshot) {
   if (!snapshot.capture.maps_consistent) {
     lines.push_back("mappings kept changing during " +
@@ -82,6 +91,7 @@ std::vector<std::string> unseen(const Report& report, Detail detail) {
   if (!report.verdict.undecided.empty() && report.verdict.end != RunEnd::undecided) {
     lines.push_back(printable(report.verdict.undecided));
   }
+  add_children(lines, snapshot);
   add_group(lines, detail, count_of(snapshot.capture.unread.size(), "object") + " unread",
             snapshot.capture.unread);
   UnknownFacts unknown;

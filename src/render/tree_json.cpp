@@ -53,9 +53,16 @@ Json verdict_json(const ProcessVerdict& verdict) {
   out["sentence"] = json_sentence(verdict.sentence);
   out["findings"] = Json::array();
   for (const FindingTag& tag : verdict.findings) {
-    out["findings"].push_back({{"id", json_bytes(tag.id)}, {"severity", name_of(tag.severity)}});
+    out["findings"].push_back({{"id", json_bytes(tag.id)},
+                               {"severity", name_of(tag.severity)},
+                               {"owner", name_of(tag.owner)}});
   }
-  out["allowed"] = verdict.allowed.size();
+  out["allowed"] = Json::array();
+  for (const AllowedTag& tag : verdict.allowed) {
+    out["allowed"].push_back({{"id", json_bytes(tag.id)},
+                              {"severity", name_of(tag.severity)},
+                              {"by", json_sentence(tag.by)}});
+  }
   out["runtimes"] = verdict.runtimes;
   out["consumers"] = json_sentence_list(verdict.consumers);
   out["unread"] = json_sentence_list(verdict.blind);
@@ -114,6 +121,7 @@ Json ranks_json(const TreeReport& report, const RankSet& set) {
     each["changes"] = json_changes(odd.changes);
     out["odd"].push_back(std::move(each));
   }
+  out["without"] = pids_json(report, set.without);
   return out;
 }
 

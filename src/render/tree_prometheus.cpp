@@ -68,9 +68,7 @@ std::string group_counts(const TreeReport& report) {
   if (report.scope != TreeScope::tree) return groups.text();
   Gauge odd("odd_ranks", "Ranks that are not as most of their kind.");
   std::uint64_t count = 0;
-  for (const RankSet& set : report.ranks) {
-    for (const OddRanks& each : set.odd) count += each.members.size();
-  }
+  for (const RankSet& set : report.ranks) count += count_odd(set);
   odd.add({}, count);
   return groups.text() + odd.text();
 }

@@ -232,13 +232,16 @@ void write_groups(TextWriter& writer, const TreeReport& report, const TreeRoom& 
 void write_ranks(TextWriter& writer, const TreeReport& report, const TreeRoom& room) {
   for (const RankSet& set : report.ranks) {
     constexpr std::size_t kFewest = 3;
-    if (set.majority && set.odd.empty()) {
+    if (set.majority && count_odd(set) == 0) {
       writer.labelled("RANKS", "all " + std::to_string(set.members.size()) + " are alike (" +
                                    group_letter(set.majority) +
                                    "): " + pids_words(report, set.members, 4));
     } else if (!set.majority && set.members.size() >= kFewest) {
       writer.labelled("RANKS", pids_words(report, set.members, 4) +
                                    " are of different groups, and none has most of them");
+    }
+    if (!set.without.empty()) {
+      writer.labelled_whole("ODD", without_words(report, set), room.odd_lines);
     }
     const std::size_t shown = writer.shown(set.odd.size(), room.odd);
     for (std::size_t i = 0; i < shown; ++i) {

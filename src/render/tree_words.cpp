@@ -48,6 +48,13 @@ std::string takes_words(const ReportDigest& first, const ReportDigest& second) {
          printable(base_name(*before));
 }
 
+/// One by its title, several by their PIDs.
+std::string who_of(const TreeReport& report, const std::vector<std::size_t>& members) {
+  if (members.size() != 1) return pids_words(report, members, 4);
+  const ProcessFacts& facts = report.processes[members.front()].facts;
+  return cut_end(tree_title(facts), kTitle) + " (pid " + std::to_string(facts.pid) + ")";
+}
+
 /// Whether the order of addresses, which another start does not repeat, is part of it.
 bool by_order(const OddRanks& odd) {
   return std::ranges::any_of(odd.changes, [](const Change& each) {
@@ -251,18 +258,29 @@ std::string owner_words(const TreeReport& report) {
          join(of_node, ", ") + (one ? " is the node's" : " are the node's");
 }
 
+std::size_t count_odd(const RankSet& set) {
+  std::size_t count = set.without.size();
+  for (const OddRanks& each : set.odd) count += each.members.size();
+  return count;
+}
+
+std::string without_words(const TreeReport& report, const RankSet& set) {
+  const bool alone = set.without.size() == 1;
+  return who_of(report, set.without) + (alone ? " holds" : " hold") +
+         " neither a GPU nor a runtime, unlike " + std::to_string(set.members.size()) +
+         " others of that title: " + (alone ? "it" : "they") +
+         " may still be starting, or run on the CPU";
+}
+
 std::string odd_words(const TreeReport& report, const RankSet& set, const OddRanks& odd) {
   std::size_t most = set.members.size();
   for (const OddRanks& each : set.odd) most -= each.members.size();
   const ReportDigest& first = report.groups[*set.majority].digest;
   const ReportDigest& second = report.groups[odd.group].digest;
-  const NodeProcess& process = report.processes[odd.members.front()];
   const bool alone = odd.members.size() == 1;
-  const std::string who = alone ? cut_end(tree_title(process.facts), kTitle) + " (pid " +
-                                      std::to_string(process.facts.pid) + ") differs"
-                                : pids_words(report, odd.members, 4) + " differ";
-  return who + " from " + std::to_string(most) + " of " + std::to_string(set.members.size()) +
-         " ranks (" + group_letter(set.majority) + "): " + verdict_phrase(first, second) +
+  return who_of(report, odd.members) + (alone ? " differs" : " differ") + " from " +
+         std::to_string(most) + " of " + std::to_string(set.members.size()) + " ranks (" +
+         group_letter(set.majority) + "): " + verdict_phrase(first, second) +
          takes_words(first, second) + "; different: " + summary_of(odd.changes) +
          (by_order(odd) ? "; addresses are luck: a restart may give another answer" : "");
 }

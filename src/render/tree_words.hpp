@@ -65,5 +65,9 @@ std::string owner_words(const TreeReport& report);
 
 /// How a rank of `odd` differs from the majority of its kind, without an end.
 std::string odd_words(const TreeReport& report, const RankSet& set, const OddRanks& odd);
+/// Who of a kind holds nothing of CUDA, without an end; for sets with such ones.
+std::string without_words(const TreeReport& report, const RankSet& set);
+/// Ranks that are not as most of their kind.
+std::size_t count_odd(const RankSet& set);
 
 }  // namespace cudart_doctor

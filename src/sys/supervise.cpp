@@ -22,6 +22,7 @@ namespace cudart_doctor {
 namespace {
 
 constexpr std::size_t kMaxOutput = 1u << 30;
+constexpr int kLookEveryMs = 200;
 
 std::string shown(const WorkStep& step) {
   return escape_foreign(step.stage) + (step.path.empty() ? "" : " " + escape_foreign(step.path));
@@ -122,8 +123,11 @@ Reading read_until(int pipe, StepWatch& watch, const SuperviseOptions& options) 
     watch.look(steady_clock::now());
     const bool by_step = options.step_limit.count() > 0;
     const SteadyTime limit = by_step ? std::min(end, watch.began() + options.step_limit) : end;
-    const int left = milliseconds_until(limit);
+    int left = milliseconds_until(limit);
     if (left == 0) return reading;
+    // A step's begin is known as well as it is looked for: without a look in between, one that
+    // hangs would seem to begin at the end of the first wait.
+    if (by_step) left = std::min(left, kLookEveryMs);
     pollfd watched = {pipe, POLLIN, 0};
     if (::poll(&watched, 1, left) <= 0) continue;
     const ssize_t count = ::read(pipe, buffer->data(), buffer->size());
@@ -163,6 +167,8 @@ Result<WorkResult> take_result(const Reading& reading, int status, const std::st
 
 }  // namespace
 
+void give_up_standard_error() { ::dup2(STDOUT_FILENO, STDERR_FILENO); }
+
 Result<WorkResult> Supervisor::run(const SuperviseOptions& options,
                                    const std::function<WorkResult(Progress&)>& work) {
   last_step_ = {};
@@ -200,6 +206,24 @@ Result<WorkResult> Supervisor::run(const SuperviseOptions& options,
 Result<WorkResult> run_supervised(const SuperviseOptions& options,
                                   const std::function<WorkResult(Progress&)>& work) {
   return Supervisor().run(options, work);
+}
+
+Result<void> run_within(std::chrono::milliseconds limit, std::string_view step,
+                        const std::function<Result<void>()>& work) {
+  constexpr int kDone = -1;  // No ErrorKind.
+  const auto result = run_supervised({.deadline = limit}, [&](Progress& progress) {
+    give_up_standard_error();
+    progress.set(step, {});
+    const Result<void> done = work();
+    WorkResult answer;
+    answer.code = done ? kDone : static_cast<int>(done.error().kind);
+    if (!done) answer.message = done.error().message;
+    return answer;
+  });
+  if (!result && result.error().kind == ErrorKind::timeout) return tl::unexpected(result.error());
+  if (!result) return work();
+  if (result->code == kDone) return {};
+  return fail(static_cast<ErrorKind>(result->code), result->message);
 }
 
 }  // namespace cudart_doctor

@@ -1,9 +1,10 @@
 // Runs a command and prints what it took:
-//   bench_measure [-i FILE] [-o FILE] COMMAND [ARG...]   ->   "WALL_NANOSECONDS PEAK_RSS_KIB
-//   EXIT_STATUS"
-// A program of its own because the kernel's peak RSS of a child counts the image that it was forked
-// from as well: started from Python, everything would seem to need Python's memory. 128 + n is
-// death by signal n.
+//   bench_measure [-i FILE] [-o FILE] COMMAND [ARG...]
+//   ->   "WALL_NANOSECONDS CPU_NANOSECONDS PEAK_RSS_KIB EXIT_STATUS"
+// CPU time is user's and kernel's, of the command and of the children that it waited for; the peak
+// is of the largest of them. A program of its own because the kernel's peak RSS of a child counts
+// the image that it was forked from as well: started from Python, everything would seem to need
+// Python's memory. 128 + n is death by signal n.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <spawn.h>
@@ -19,6 +20,10 @@ static long long now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static long long nanoseconds(struct timeval t) {
+  return t.tv_sec * 1000000000LL + t.tv_usec * 1000LL;
 }
 
 int main(int argc, char** argv) {
@@ -57,6 +62,7 @@ int main(int argc, char** argv) {
   if (wait4(pid, &status, 0, &usage) != pid) return 1;
   long long wall = now() - start;
   int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  printf("%lld %ld %d\n", wall, usage.ru_maxrss, code);
+  printf("%lld %lld %ld %d\n", wall, nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime),
+         usage.ru_maxrss, code);
   return 0;
 }

@@ -443,7 +443,9 @@ class Input(Diff):
                 (doctor("policies", "--json").text, "no report"),
                 (missing, "'worst' is missing"), (wrong, "'findings' is no list"),
                 (inner, "is missing"), ("[" * 100, "nested deeper than 32"),
+                ('{"steps": ' + "[" * 100, "nested deeper than 32"), ('{"steps": [1}', "no JSON"),
                 ("[" + "0," * 1_000_001 + "0]", "more than a million values"),
+                ('{"steps": [' + "0," * 1_000_001 + "0]}", "more than a million values"),
                 (" " * ((16 << 20) + 1), "larger than 16 MiB")):
             path = self.write("bad.json", text)
             if text == "\xff":
@@ -452,6 +454,15 @@ class Input(Diff):
                 message = self.refused(self.good, path)
                 self.assertIn(word, message)
                 self.assertIn("bad.json", message)
+
+    def test_of_many_unusable_reports_the_first_is_named(self):
+        names = []
+        for i in range(40):
+            names.append(self.folder / f"{i}.json")
+            if i < 20:
+                names[-1].write_bytes(self.good.read_bytes())
+        for _ in range(10):
+            self.assertIn("/20.json", self.refused(*names))
 
     def test_unusable_places_are_usage_errors(self):
         self.assertIn("No such file", self.refused(self.good, self.folder / "none"))

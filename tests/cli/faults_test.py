@@ -18,7 +18,7 @@ import sys
 import time
 
 import support
-from support import VALIDATOR, Case, clean_environment, need_program
+from support import VALIDATOR, Case, alive, clean_environment, need_program
 
 # What each call fails with: what a full, tired or hostile machine answers.
 ERRORS = {
@@ -127,21 +127,8 @@ class Faults(Case):
         self.assert_no_orphan()
         self.assertIsNone(self.server.process.poll(), "the server was ended")
 
-    def alive(self):
-        """Command lines of the program's processes."""
-        doctor = os.stat(support.DOCTOR)
-        found = []
-        for folder in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                exe = os.stat(folder / "exe")
-                if (exe.st_dev, exe.st_ino) == (doctor.st_dev, doctor.st_ino):
-                    found.append((folder / "cmdline").read_bytes())
-            except OSError:
-                continue
-        return found
-
     def assert_no_orphan(self):
-        self.assertEqual(self.alive(), [], "left behind")
+        self.assertEqual(alive(), [], "left behind")
 
 
 def document_of(done):
@@ -248,7 +235,7 @@ class Signals(Faults):
             out, _ = child.communicate(timeout=30)
         finally:
             child.kill()
-        self.wait_until(lambda: not self.alive(), 5)
+        self.wait_until(lambda: not alive(), 5)
         self.assertEqual(sorted(self.scratch.iterdir()), [], "left behind")
         return child.returncode, out
 

@@ -95,6 +95,25 @@ class AServer(tree.TreeCase):
         self.assertIn("RANKS    all 3 are alike", ended.text)
         self.assertNotIn("ODD", ended.text)
 
+    def test_a_rank_that_holds_nothing_is_named(self):
+        python, runtime, _ = self.stub_world()
+        server = Server(self, python, [[runtime], [runtime], [], [runtime]])
+        pid = server.pids["rank2"]
+        ended = self.text(server.pid)
+        self.assertIn(f"ODD VLLM::Worker_TP2 (pid {pid}) holds neither a GPU nor a runtime, unlike 3",
+                      " ".join(ended.text.split()))
+        (of_ranks,) = self.tree(server.pid)["ranks"]
+        self.assertEqual(of_ranks["without"], [pid])
+
+    def test_a_look_at_one_process_tells_of_those_that_it_started(self):
+        python, runtime, _ = self.stub_world()
+        server = Server(self, python, [[runtime]] * 4, engine=[runtime])
+        for role, count in (("api", 2), ("engine", 4), ("rank0", 0)):
+            pid = server.pids[role]
+            self.assertEqual(self.report("--pid", pid, "--probe", "off")["target"]["children"], count)
+            words = f"{count} processes that it started: cudart-doctor tree --pid {pid}"
+            self.assertEqual(words in doctor("--pid", pid, "--probe", "off").text, count != 0)
+
     def test_two_hundred_ranks_fit_on_a_screen(self):
         python, runtime, stub = self.stub_world()
         ranks = [[stub, runtime]] * 59 + [[runtime, stub]]

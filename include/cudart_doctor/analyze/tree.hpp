@@ -32,7 +32,8 @@ class ProcessGroups {
 };
 
 /// Fills report.ranks of a tree: processes of one kind (as deep in the tree, the same executable,
-/// titles that differ in numbers only) that hold a GPU or a runtime. Groups are there.
+/// titles that differ in numbers only) that hold a GPU or a runtime, and the few that hold none.
+/// Groups are there.
 void find_ranks(TreeReport& report);
 
 /// Fills end, worst, lead, undecided and exit code. What was found stands; without that:

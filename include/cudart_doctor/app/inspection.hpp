@@ -21,6 +21,11 @@ CaptureRules capture_rules(ScanDepth depth);
 /// Reads the files that the command line names. Errors: usage.
 Result<JudgeOptions> read_judging(const Options& options);
 
+/// The same where those files may lie on a file system that does not answer, outside of a worker.
+/// Errors: timeout too, naming the files.
+Result<JudgeOptions> read_judging_until(const Options& options,
+                                        std::chrono::steady_clock::time_point end);
+
 struct Inspection {
   const Options& options;  ///< Names the target.
   const World& world;

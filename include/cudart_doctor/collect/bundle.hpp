@@ -19,7 +19,8 @@ namespace cudart_doctor {
 inline constexpr int kBundleVersion = 1;
 
 /// Writes DIR/snapshot.json and DIR/maps; makes DIR (mode 0700), refuses one that is not empty.
-/// Errors: usage (DIR is not empty), permission, io.
+/// What could not be written whole is taken away again. Errors: usage (DIR is not empty),
+/// permission, io.
 Result<void> write_bundle(const Snapshot& snapshot, const std::string& directory);
 
 /// Files are read only where they are regular files of at most 256 MiB, symbolic links are not

@@ -37,7 +37,8 @@ struct CaptureOptions {
   std::string python;
   /// /proc/PID/mem, opened before; -1: it is opened where it is needed.
   int memory = -1;
-  std::set<std::string> skip_paths;  ///< Paths that did not answer before: not touched again.
+  /// Paths that did not answer before: not touched again, nor is what else is mounted with them.
+  std::set<std::string> skip_paths;
   StepCall progress;
   /// The same for a second thread, which then reads half of the objects. Empty: one thread does
   /// all.

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "cudart_doctor/collect/capture.hpp"
+#include "cudart_doctor/collect/silent_mounts.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
 #include "cudart_doctor/sys/target_files.hpp"
 
@@ -18,6 +20,8 @@ struct CaptureContext {
   const ProcDirectory& process;  ///< /proc/PID
   const TargetFiles& files;
   const StepCall& step;  ///< Of the thread that this context is for.
+  /// silent_mounts of what is skipped.
+  const std::set<std::string>& silent;
 
   /// Tells the supervisor what is touched next: the step may block for ever (FUSE, NFS).
   void progress(std::string_view stage, std::string_view path) const {
@@ -30,9 +34,9 @@ struct CaptureContext {
   }
   /// Nothing of this thread can block until it tells the next step.
   void rest() const { progress({}, {}); }
-  /// True for a path that did not answer in an earlier attempt.
+  /// True for a path that did not answer in an earlier attempt, or lies on such a file system.
   [[nodiscard]] bool is_skipped(const std::string& path) const {
-    return options.skip_paths.contains(path);
+    return options.skip_paths.contains(path) || lies_in(silent, path);
   }
 };
 

@@ -72,7 +72,7 @@ struct EnumNames<Severity> {
 
 /// Keys that bundles of this version had not from the beginning: where one is missing, nobody
 /// asked.
-inline constexpr std::array<std::string_view, 1> kLaterKeys = {"recording"};
+inline constexpr std::array<std::string_view, 2> kLaterKeys = {"recording", "children"};
 
 /// Archive::Ref<T> is T& for a reader and const T& for a writer.
 template <typename Archive>
@@ -256,6 +256,7 @@ void describe(Archive& ar, typename Archive::template Ref<ProcessFacts> v) {
   ar("namespaces", v.namespaces);
   ar("own_namespaces", v.own_namespaces);
   ar("threads", v.threads);
+  ar("children", v.children);
   ar("libc", v.libc);
   ar("rights", v.rights);
   ar("own_rights", v.own_rights);

@@ -36,8 +36,8 @@ struct SurveyOptions {
   StepCall progress;
 };
 
-/// Keeps what it learned of files for the next process. Device, inode and path tell a file: while it
-/// is mapped its inode is not given to another one.
+/// Keeps what it learned of files for the next process. Device, inode and path tell a file: while
+/// it is mapped its inode is not given to another one.
 class Survey {
  public:
   Survey(ProcDirectory root, SurveyOptions options, SurveyRules rules)
@@ -60,6 +60,7 @@ class Survey {
   ProcDirectory root_;
   SurveyOptions options_;
   std::set<std::string> skip_;
+  std::set<std::string> silent_;  ///< silent_mounts of these.
   SurveyRules rules_;
   struct KnownFile {
     std::string path;

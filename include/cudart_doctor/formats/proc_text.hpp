@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -88,6 +89,9 @@ std::map<std::uint64_t, std::uint64_t> parse_auxv(std::span<const std::byte> byt
 
 /// Inodes of sockets that listen on `port` in a /proc/net/tcp or tcp6 text.
 std::vector<std::uint64_t> parse_listeners(std::string_view text, std::uint16_t port);
+
+/// The mount points in a mountinfo text, as bytes.
+std::set<std::string> parse_mount_points(std::string_view text);
 
 /// The version in /proc/driver/nvidia/version; nothing when the text has none.
 std::optional<std::string> parse_driver_version(std::string_view text);

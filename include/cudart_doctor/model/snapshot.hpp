@@ -153,6 +153,8 @@ struct ProcessFacts {
   std::map<std::string, std::uint64_t> namespaces;      ///< "mnt" -> inode, of the target.
   std::map<std::string, std::uint64_t> own_namespaces;  ///< The doctor's.
   std::uint32_t threads = 0;
+  std::uint32_t children =
+      0;             ///< Processes that it started and that are still its own: so many at least.
   std::string libc;  ///< "glibc", "musl", "static" or "" when not seen.
   ProcessRights rights;
   ProcessRights own_rights;  ///< The doctor's.

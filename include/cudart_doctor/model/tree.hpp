@@ -92,6 +92,8 @@ struct RankSet {
   /// The group that more than half of three or more are in; nothing: there is none.
   std::optional<std::size_t> majority;
   std::vector<OddRanks> odd;  ///< The largest first.
+  /// Of the same kind, which they are fewer than half of, without a GPU or a runtime.
+  std::vector<std::size_t> without;
 };
 
 enum class TreeScope : std::uint8_t { tree, node };

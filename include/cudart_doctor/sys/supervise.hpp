@@ -46,6 +46,10 @@ struct SuperviseOptions {
   std::chrono::milliseconds step_limit{0};    ///< For one step; 0: only the deadline counts.
 };
 
+/// For work that starts nothing which has to say something there: stderr becomes nowhere too. Where
+/// such a child cannot be ended, whoever reads the program's stderr to its end would wait for it.
+void give_up_standard_error();
+
 class Supervisor {
  public:
   /// Runs `work` in a child and returns what it returned. At the deadline the child is killed and
@@ -66,5 +70,11 @@ class Supervisor {
 /// Supervisor::run without asking for the step afterwards.
 Result<WorkResult> run_supervised(const SuperviseOptions& options,
                                   const std::function<WorkResult(Progress&)>& work);
+
+/// Runs what may block for ever, and changes nothing in this process, in a child that is ended
+/// after `limit`; where no child can be had, here. `step` is named where it took too long. Errors:
+/// those of `work`, timeout.
+Result<void> run_within(std::chrono::milliseconds limit, std::string_view step,
+                        const std::function<Result<void>()>& work);
 
 }  // namespace cudart_doctor

@@ -183,6 +183,29 @@ TEST_CASE("a rank holds a GPU or a runtime") {
   const TreeReport report = tree.take();
   REQUIRE(report.ranks.size() == 1);
   CHECK(pids(report, report.ranks.front().members) == Pids{2, 3, 5});
+  CHECK(pids(report, report.ranks.front().without) == Pids{4});
+}
+
+TEST_CASE("who of a kind holds nothing is named where most of the kind hold something") {
+  const auto without = [](std::int64_t holders, std::int64_t others, const std::string& title) {
+    Tree tree;
+    tree.add(process(1, 0, "serve"));
+    std::int64_t pid = 2;
+    for (std::int64_t i = 0; i < holders; ++i) tree.judged(process(pid++, 1, "rank 0"), "12.8");
+    for (std::int64_t i = 0; i < others; ++i) tree.add(process(pid++, 1, title));
+    auto unread = process(pid, 1, "rank 99");
+    unread.state = ProcessState::unread;
+    tree.add(unread);
+    const TreeReport report = tree.take();
+    REQUIRE(report.ranks.size() == 1);
+    CHECK(report.ranks.front().odd.empty());
+    return pids(report, report.ranks.front().without);
+  };
+  CHECK(without(2, 1, "rank 7") == Pids{4});
+  CHECK(without(3, 2, "rank 7") == Pids{5, 6});
+  CHECK(without(2, 2, "rank 7").empty());
+  CHECK(without(3, 1, "tokenizer 7").empty());
+  CHECK(without(3, 0, "").empty());
 }
 
 TEST_CASE("no majority, nobody is odd: of two, and where half is not more than half") {

@@ -188,3 +188,13 @@ TEST_CASE("a Tegra board is known by the names of its device tree") {
   CHECK_FALSE(find_tegra("raspberrypi,4-model-b\0brcm,bcm2711\0"s));
   CHECK_FALSE(find_tegra(""));
 }
+
+TEST_CASE("mount points are bytes, whatever they hold") {
+  const auto points = parse_mount_points(
+      "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+      "36 22 0:40 / /mnt/with\\040blank\\134and\\012line rw - fuse silent rw\n"
+      "37 22 0:41 /a /proc rw - proc none rw\n"
+      "38 22 0:42 / /odd\\9 rw - tmpfs none rw\n"
+      "39 22\n\n");
+  CHECK(points == std::set<std::string>{"/", "/mnt/with blank\\and\nline", "/proc", "/odd\\9"});
+}

@@ -163,6 +163,33 @@ TEST_CASE("what is allowed, and what no longer is, is shown") {
   CHECK(text.find("2 allowed; 0 processes at or above --fail-on error") != std::string::npos);
   CHECK(render_tree_line(report) ==
         "OK Nothing that counts is wrong in 1 process with CUDA; allowed: RT07, RT03\n");
+  const auto json = nlohmann::json::parse(render_tree_json(report));
+  const auto& verdict = json.at("processes").at(1).at("verdict");
+  CHECK(verdict.at("allowed").at(1) ==
+        nlohmann::json{{"id", "RT03"}, {"severity", "error"}, {"by", "allow.txt:3 RT03"}});
+}
+
+TEST_CASE("a rank without CUDA is told, counted, and listed") {
+  TreeReport report;
+  report.root = 1;
+  ProcessGroups groups;
+  report.processes.push_back(process(1, 0, "serve"));
+  for (std::int64_t pid = 2; pid < 5; ++pid) {
+    report.processes.push_back(
+        judged(process(pid, 1, "rank " + std::to_string(pid)), std::nullopt, ""));
+    report.processes.back().group = groups.place(digest("a", ""));
+  }
+  report.processes.push_back(process(5, 1, "rank 5"));
+  std::move(groups).give_to(report);
+  find_ranks(report);
+  conclude(report);
+  const std::string text = render_tree_text(report, {});
+  INFO(text);
+  CHECK(has_line(text, "ODD      rank 5 (pid 5) holds neither a GPU nor a runtime, unlike 3"));
+  CHECK_FALSE(has_line(text, "RANKS"));
+  CHECK(render_tree_prometheus(report).find("cudart_doctor_odd_ranks 1\n") != std::string::npos);
+  const auto json = nlohmann::json::parse(render_tree_json(report));
+  CHECK(json.at("ranks").at(0).at("without") == nlohmann::json::array({5}));
 }
 
 TEST_CASE("a group tells its runtimes where there is room") {
