@@ -113,8 +113,9 @@ TEST_CASE(
     for (const ReportDigest& two : all) {
       const Comparison comparison = compare({one, two});
       const auto document = nlohmann::json::parse(render_diff_json(comparison, 7));
+      INFO(one.name << " and " << two.name);
       CHECK(document["exit_code"] == 7);
-      CHECK(document["equal"] == differences(one, two).empty());
+      CHECK(document["equal"] == document["differences"].empty());
       CHECK(document["reports"].size() == 2);
       REQUIRE(document["differences"].size() == comparison.pairs.size());
       for (std::size_t pair = 0; pair < comparison.pairs.size(); ++pair) {
