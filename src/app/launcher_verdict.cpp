@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <memory>
 #include <utility>
 
 #include "cudart_doctor/app/inspection.hpp"
@@ -36,8 +35,7 @@ std::string Launcher::look(pid_t pid, int memory) const {
   const auto end = steady_clock::now() + options_.timeout;
   const WorkResult result = supervised(
       {one, world_, end, &how_, &known, memory}, [](Report report, const JudgeOptions& judging) {
-        // Never freed: the worker ends behind this.
-        Report& kept = *std::make_unique<Report>(std::move(report)).release();
+        Report& kept = kept_until_exit(std::move(report));
         judge(kept, judging);
         WorkResult out;
         out.output = write_judgement(judgement_of(std::move(kept)));

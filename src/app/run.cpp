@@ -2,7 +2,6 @@
 #include "cudart_doctor/app/run.hpp"
 
 #include <chrono>
-#include <memory>
 #include <utility>
 
 #include "cudart_doctor/analyze/judge.hpp"
@@ -40,8 +39,7 @@ WorkResult explained(const Options& options, const World& world, const ExplainPa
 WorkResult inspected(const Options& options, const World& world) {
   const auto end = Clock::now() + options.timeout;
   return supervised({options, world, end}, [&](Report report, const JudgeOptions& how) {
-    // Never freed: the worker ends behind this, and giving back all the pieces would take its time.
-    Report& kept = *std::make_unique<Report>(shown(options, std::move(report), how)).release();
+    Report& kept = kept_until_exit(shown(options, std::move(report), how));
     judge(kept, how);
     return rendered(options, world, kept);
   });

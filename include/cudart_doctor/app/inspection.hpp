@@ -42,6 +42,10 @@ struct Inspection {
 /// next time.
 WorkResult supervised(const Inspection& inspection, const Finish& finish);
 
+/// Keeps a worker's report until its process ends: giving back all the pieces would take its time.
+/// What was kept before stays where it is, but is no longer in reach of leak checkers.
+Report& kept_until_exit(Report report);
+
 /// What is left until `end`, and never nothing: a deadline of 0 would be none.
 std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point end);
 

@@ -26,6 +26,14 @@ std::vector<ReportDigest> all_digests() {
   return out;
 }
 
+/// Whether `key` of a change is what docs/diff.md says of `side`.
+bool side_is(const nlohmann::json& change, const std::string& key,
+             const std::optional<Attribute>& side) {
+  const bool unknown = side && !side->known;
+  return change.at(key).is_null() == (unknown || !side) &&
+         change.at(key + "_reason").is_null() != unknown;
+}
+
 TEST_CASE("every report can be read back, and does not differ from itself") {
   for (const ReportDigest& digest : all_digests()) {
     INFO(digest.name);
@@ -95,6 +103,54 @@ TEST_CASE("the first line says which is worse") {
       render_diff_text(compare({good, bad}), {}).starts_with("B differs from A: worse, critical"));
   CHECK(render_diff_text(compare({bad, good}), {}).starts_with("B differs from A: better, "));
   CHECK(render_diff_text(compare({good, bad, good}), {}).starts_with("2 of 3 agree; B (bad, pid "));
+}
+
+TEST_CASE(
+    "the JSON of a comparison holds every change that was found, with what is not known as null "
+    "and why") {
+  const auto all = all_digests();
+  for (const ReportDigest& one : all) {
+    for (const ReportDigest& two : all) {
+      const Comparison comparison = compare({one, two});
+      const auto document = nlohmann::json::parse(render_diff_json(comparison, 7));
+      INFO(one.name << " and " << two.name);
+      CHECK(document["exit_code"] == 7);
+      CHECK(document["equal"] == document["differences"].empty());
+      CHECK(document["reports"].size() == 2);
+      REQUIRE(document["differences"].size() == comparison.pairs.size());
+      for (std::size_t pair = 0; pair < comparison.pairs.size(); ++pair) {
+        const auto& changes = document["differences"][pair]["changes"];
+        REQUIRE(changes.size() == comparison.pairs[pair].changes.size());
+        for (std::size_t i = 0; i < changes.size(); ++i) {
+          const Change& change = comparison.pairs[pair].changes[i];
+          CHECK(side_is(changes[i], "before", change.before));
+          CHECK(side_is(changes[i], "after", change.after));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the JSON of a comparison says what kind each change is") {
+  ReportDigest one;
+  ReportDigest two;
+  Comparison comparison;
+  comparison.reports = {one, two};
+  DigestPair pair;
+  pair.second = 1;
+  for (const ChangeKind kind :
+       {ChangeKind::added, ChangeKind::removed, ChangeKind::changed, ChangeKind::not_compared}) {
+    Change change;
+    change.kind = kind;
+    pair.changes.push_back(change);
+  }
+  comparison.pairs = {pair};
+  const auto document = nlohmann::json::parse(render_diff_json(comparison, 1));
+  std::vector<std::string> kinds;
+  for (const auto& change : document["differences"][0]["changes"]) kinds.push_back(change["kind"]);
+  CHECK(kinds == std::vector<std::string>{"added", "removed", "changed", "not_compared"});
+  CHECK(document["differences"][0]["from"] == "A");
+  CHECK(document["differences"][0]["to"] == "B");
 }
 
 TEST_CASE("labels go on after Z") {
