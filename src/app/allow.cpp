@@ -19,7 +19,7 @@ tl::unexpected<Error> refused(const std::string& path, const std::string& why) {
   return fail(ErrorKind::usage, "--allow-file " + escape_foreign(path) + ": " + why);
 }
 
-Result<std::vector<Allowance>> read_one(const std::string& path) {
+Result<std::string> read_one(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!fd.valid()) return refused(path, std::strerror(errno));
   std::string text;
@@ -29,20 +29,27 @@ Result<std::vector<Allowance>> read_one(const std::string& path) {
   if (*end == InputEnd::cut) {
     return refused(path, "longer than " + std::to_string(kMaxAllowFile >> 10U) + " KiB");
   }
-  auto allowances = parse_allow_file(text, base_name(path));
-  if (!allowances) {
-    return fail(ErrorKind::usage, "--allow-file: " + allowances.error().message);
-  }
-  return allowances;
+  return text;
 }
 
 }  // namespace
 
-Result<std::vector<Allowance>> read_allow_files(const std::vector<std::string>& paths) {
-  std::vector<Allowance> all;
+Result<std::vector<std::string>> read_allow_files(const std::vector<std::string>& paths) {
+  std::vector<std::string> texts;
   for (const std::string& path : paths) {
-    auto more = read_one(path);
-    if (!more) return tl::unexpected(more.error());
+    auto text = read_one(path);
+    if (!text) return tl::unexpected(text.error());
+    texts.push_back(std::move(*text));
+  }
+  return texts;
+}
+
+Result<std::vector<Allowance>> parse_allow_files(const std::vector<std::string>& paths,
+                                                 const std::vector<std::string>& texts) {
+  std::vector<Allowance> all;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    auto more = parse_allow_file(texts[i], base_name(paths[i]));
+    if (!more) return fail(ErrorKind::usage, "--allow-file: " + more.error().message);
     all.insert(all.end(), std::make_move_iterator(more->begin()),
                std::make_move_iterator(more->end()));
   }

@@ -76,6 +76,44 @@ WorkResult replayed(const Options& options, const JudgeOptions& how, const Finis
   return finish(identify(std::move(*snapshot), how), how);
 }
 
+/// `texts` are the contents of --allow-file.
+Result<JudgeOptions> judging_of(const Options& options, const std::vector<std::string>& texts) {
+  auto profiles = read_profiles(options.profiles);
+  if (!profiles) return tl::unexpected(profiles.error());
+  JudgeOptions judging{.fail_on = options.fail_on,
+                       .policy = options.policy,
+                       .profiles = std::move(*profiles),
+                       .exit_style = options.exit_style,
+                       .allowances = options.allow};
+  const std::string& rule = options.explain_selection;
+  if (rule.starts_with(kProfilePrefix) && find_profile(judging.profiles, rule) == nullptr) {
+    return tl::unexpected(unknown_profile("--explain-selection", rule));
+  }
+  auto more = parse_allow_files(options.allow_files, texts);
+  if (!more) return tl::unexpected(more.error());
+  judging.allowances.insert(judging.allowances.end(), std::make_move_iterator(more->begin()),
+                            std::make_move_iterator(more->end()));
+  return judging;
+}
+
+/// Texts as one, each behind its length: they may hold any byte.
+std::string packed(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += std::to_string(text.size()) + "\n" + text;
+  return out;
+}
+
+std::vector<std::string> unpacked(std::string_view bytes) {
+  std::vector<std::string> out;
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    const std::uint64_t size = parse_unsigned(bytes.substr(0, end), 10).value_or(0);
+    out.emplace_back(bytes.substr(end + 1, size));
+    bytes.remove_prefix(end + 1 + out.back().size());
+  }
+  return out;
+}
+
 /// The step of read_judging. The files are no path of it: they are not left out at another try.
 std::string reading_named(const Options& options) {
   std::string step = "read the command line's files";
@@ -167,22 +205,9 @@ CaptureRules capture_rules(ScanDepth depth) {
 }
 
 Result<JudgeOptions> read_judging(const Options& options) {
-  auto profiles = read_profiles(options.profiles);
-  if (!profiles) return tl::unexpected(profiles.error());
-  JudgeOptions judging{.fail_on = options.fail_on,
-                       .policy = options.policy,
-                       .profiles = std::move(*profiles),
-                       .exit_style = options.exit_style,
-                       .allowances = options.allow};
-  const std::string& rule = options.explain_selection;
-  if (rule.starts_with(kProfilePrefix) && find_profile(judging.profiles, rule) == nullptr) {
-    return tl::unexpected(unknown_profile("--explain-selection", rule));
-  }
-  auto more = read_allow_files(options.allow_files);
-  if (!more) return tl::unexpected(more.error());
-  judging.allowances.insert(judging.allowances.end(), std::make_move_iterator(more->begin()),
-                            std::make_move_iterator(more->end()));
-  return judging;
+  const auto texts = read_allow_files(options.allow_files);
+  if (!texts) return tl::unexpected(texts.error());
+  return judging_of(options, *texts);
 }
 
 Report& kept_until_exit(Report report) {
@@ -194,13 +219,16 @@ Report& kept_until_exit(Report report) {
 
 Result<JudgeOptions> read_judging_until(const Options& options, Clock::time_point end) {
   if (options.profiles.empty() && options.allow_files.empty()) return read_judging(options);
-  // Whether they answer is tried by a child: it can be left.
-  const auto tried = run_within(left_until(end), reading_named(options), [&] {
-    const auto read = read_judging(options);
-    return read ? Result<void>() : tl::unexpected(read.error());
-  });
-  if (!tried) return tl::unexpected(tried.error());
-  return read_judging(options);
+  // By a child: it can be left. What it read is not read again, since a pipe gives it once.
+  const auto read =
+      run_within(left_until(end), reading_named(options), [&]() -> Result<std::string> {
+        const auto profiles = read_profiles(options.profiles);
+        if (!profiles) return tl::unexpected(profiles.error());
+        const auto texts = read_allow_files(options.allow_files);
+        return texts ? Result<std::string>(packed(*texts)) : tl::unexpected(texts.error());
+      });
+  if (!read) return tl::unexpected(read.error());
+  return judging_of(options, unpacked(*read));
 }
 
 milliseconds left_until(Clock::time_point end) {

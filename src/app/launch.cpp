@@ -24,6 +24,11 @@
 namespace cudart_doctor {
 namespace {
 
+/// For run_within.
+Result<std::string> without_text(const Result<void>& done) {
+  return done ? Result<std::string>() : tl::unexpected(done.error());
+}
+
 /// The folder of --record has to be new or empty; to say so after the command has run is too late,
 /// and so it is made.
 Result<void> make_record(const std::string& folder) {
@@ -109,7 +114,7 @@ int launch(const Options& options, const World& world) {
   const auto how = read_judging_until(options, std::chrono::steady_clock::now() + options.timeout);
   if (!how) return refuse(how.error());
   const auto writable = run_within(options.timeout, "look whether it can be written to",
-                                   [&] { return check_output(options.output); });
+                                   [&] { return without_text(check_output(options.output)); });
   if (!writable) {
     const bool late = writable.error().kind == ErrorKind::timeout;
     world.complain("-o: " + (late ? "cannot write " + escape_foreign(options.output) + ": " : "") +
@@ -118,7 +123,7 @@ int launch(const Options& options, const World& world) {
   }
   if (!request.record.empty()) {
     const auto made = run_within(options.timeout, "make the folder " + request.record,
-                                 [&] { return make_record(request.record); });
+                                 [&] { return without_text(make_record(request.record)); });
     if (!made) return refuse(made.error());
   }
   auto tools = make_tools(options, world);

@@ -191,6 +191,8 @@ Result<void> read_live_facts(const CaptureContext& context, const ProcDirectory&
       [&](const CaptureContext& second) {
         look = read_memory_facts(second);
         add_own_facts(snapshot.process);
+        second.progress("count its children", context.process.path());
+        snapshot.process.children = count_children(context.process, context.options.pid);
         // The held root keeps its own file system only: with the last process of a mount namespace
         // what is mounted below goes away, and /dev would look empty.
         add_device_nodes(second, snapshot.process);

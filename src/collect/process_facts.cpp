@@ -46,25 +46,6 @@ Fact<std::string> read_executable(const ProcDirectory& process) {
   return Fact<std::string>::known(std::move(*text));
 }
 
-/// Each thread lists the children that it started. Where the kernel has no such lists, none is
-/// seen.
-std::uint32_t count_children(const ProcDirectory& process, std::int64_t pid) {
-  constexpr std::size_t kMostThreads = 256;  // A thread costs a few microseconds.
-  constexpr std::uint64_t kMostText = 1u << 20;
-  const auto count = [&](const std::string& thread) {
-    const auto text = process.read_file("task/" + thread + "/children", kMostText);
-    // A blank follows each number.
-    return text ? static_cast<std::uint32_t>(std::ranges::count(*text, ' ')) : 0;
-  };
-  const auto threads = process.list("task");
-  if (!threads) return count(std::to_string(pid));
-  std::uint32_t out = 0;
-  for (std::size_t i = 0; i < std::min(threads->size(), kMostThreads); ++i) {
-    out += count((*threads)[i]);
-  }
-  return out;
-}
-
 Result<void> check_kind(const StatFile& stat, std::int64_t pid) {
   const std::string who = pid_text(pid) + " (" + escape_foreign(stat.comm) + ")";
   if ((stat.flags & kKernelThread) != 0) {
@@ -148,8 +129,24 @@ Result<ProcessFacts> read_process_facts(const ProcDirectory& process, std::int64
   facts.executable = read_executable(process);
   facts.command_line = read_command_line(process);
   facts.namespaces = read_namespaces(process);
-  facts.children = count_children(process, pid);
   return facts;
+}
+
+std::uint32_t count_children(const ProcDirectory& process, std::int64_t pid) {
+  constexpr std::size_t kMostThreads = 256;  // A thread costs a few microseconds.
+  constexpr std::uint64_t kMostText = 1u << 20;
+  const auto count = [&](const std::string& thread) {
+    const auto text = process.read_file("task/" + thread + "/children", kMostText);
+    // A blank follows each number.
+    return text ? static_cast<std::uint32_t>(std::ranges::count(*text, ' ')) : 0;
+  };
+  const auto threads = process.list("task");
+  if (!threads) return count(std::to_string(pid));
+  std::uint32_t out = 0;
+  for (std::size_t i = 0; i < std::min(threads->size(), kMostThreads); ++i) {
+    out += count((*threads)[i]);
+  }
+  return out;
 }
 
 void add_own_facts(ProcessFacts& facts) {

@@ -16,8 +16,9 @@ std::set<std::string> silent_mounts(const ProcDirectory& process,
   const std::set<std::string> points = parse_mount_points(*text);
   std::set<std::string> out;
   for (const std::string& path : silent) {
-    // A link there leads to another file system, and only that does not answer.
-    if (path.starts_with(proc)) continue;
+    // A link there leads to another file system, and only that does not answer. What is no absolute
+    // path ("(unreachable)/lib/a.so") lies below no mount point that is named here.
+    if (path.starts_with(proc) || !path.starts_with('/')) continue;
     std::string folder = path;
     while (folder.size() > 1 && !points.contains(folder)) {
       folder.resize(std::max<std::size_t>(folder.rfind('/'), 1));

@@ -8,6 +8,7 @@
 #include "render/describe.hpp"
 #include "render/line_parts.hpp"
 #include "render/names.hpp"
+#include "render/phrases.hpp"
 #include "render/run_phrases.hpp"
 #include "render/text_writer.hpp"
 #include "render/view.hpp"
@@ -64,6 +65,10 @@ std::string calm_sentence(const Report& report) {
                                                : count_of(count_counted(report), "info finding");
   if (report.snapshot.probe.decision == ProbeDecision::refused) out += "; not tested on a GPU";
   if (!ids.empty()) out += "; allowed: " + join(ids, ", ");
+  // A server's ranks are such ones.
+  if (unseen_children(report.snapshot) != 0) {
+    out += "; " + std::to_string(unseen_children(report.snapshot)) + " below not looked at";
+  }
   return out;
 }
 

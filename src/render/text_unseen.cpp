@@ -62,8 +62,8 @@ std::vector<std::string> unread_paths(const Snapshot& snapshot) {
 
 /// A server's ranks are processes of their own: that one of them is ill does not show here.
 void add_children(std::vector<std::string>& lines, const Snapshot& snapshot) {
-  const std::uint32_t children = snapshot.process.children;
-  if (children == 0 || snapshot.recording.is_known()) return;
+  const std::uint32_t children = unseen_children(snapshot);
+  if (children == 0) return;
   lines.push_back(count_of(children, "process", "processes") +
                   " that it started: cudart-doctor tree --pid " +
                   std::to_string(snapshot.process.pid));
@@ -82,6 +82,11 @@ void add_maps(std::vector<std::string>& lines, const Snapshot& snapshot) {
 }
 
 }  // namespace
+
+std::uint32_t unseen_children(const Snapshot& snapshot) {
+  // What a recorded command started is part of its report.
+  return snapshot.recording.is_known() ? 0 : snapshot.process.children;
+}
 
 std::vector<std::string> unseen(const Report& report, Detail detail) {
   const Snapshot& snapshot = report.snapshot;

@@ -259,9 +259,9 @@ std::string own_command(const TreeReport& report) {
 }
 
 std::string refused_words(const TreeReport& report) {
-  return "no permission to read their memory maps; run the doctor as root: sudo " +
+  return "no permission to read the memory maps, which takes CAP_SYS_PTRACE: sudo " +
          own_command(report) +
-         " (in a container that is refused too, on the host, or with CAP_SYS_PTRACE)";
+         " on the host (in a container even root is without it: docker --cap-add SYS_PTRACE)";
 }
 
 /// Reasons, and who: one line each, of many with the same words one for all.

@@ -208,21 +208,25 @@ Result<WorkResult> run_supervised(const SuperviseOptions& options,
   return Supervisor().run(options, work);
 }
 
-Result<void> run_within(std::chrono::milliseconds limit, std::string_view step,
-                        const std::function<Result<void>()>& work) {
+Result<std::string> run_within(std::chrono::milliseconds limit, std::string_view step,
+                               const std::function<Result<std::string>()>& work) {
   constexpr int kDone = -1;  // No ErrorKind.
-  const auto result = run_supervised({.deadline = limit}, [&](Progress& progress) {
+  auto result = run_supervised({.deadline = limit}, [&](Progress& progress) {
     give_up_standard_error();
     progress.set(step, {});
-    const Result<void> done = work();
+    Result<std::string> done = work();
     WorkResult answer;
     answer.code = done ? kDone : static_cast<int>(done.error().kind);
-    if (!done) answer.message = done.error().message;
+    if (done) {
+      answer.output = std::move(*done);
+    } else {
+      answer.message = done.error().message;
+    }
     return answer;
   });
   if (!result && result.error().kind == ErrorKind::timeout) return tl::unexpected(result.error());
   if (!result) return work();
-  if (result->code == kDone) return {};
+  if (result->code == kDone) return std::move(result->output);
   return fail(static_cast<ErrorKind>(result->code), result->message);
 }
 

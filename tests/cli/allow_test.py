@@ -1,6 +1,8 @@
 """--allow and --allow-file: what is allowed is shown, does not count, and ends on its day."""
+import os
 import re
 import subprocess
+import sys
 
 import support
 from support import Case, DOCTOR, clean_environment, doctor
@@ -91,6 +93,29 @@ class Allow(Case):
              f'--allow-file <(cat "{allowed}")'], env=clean_environment(), stdin=subprocess.DEVNULL,
             capture_output=True, timeout=30)
         self.assertEqual((piped.returncode, piped.stderr), (0, b""))
+
+    def test_a_pipe_is_heard_by_every_command_that_judges(self):
+        """It can be read once only, whoever tries first whether it answers."""
+        stub = support.fixture(self, "tilelang-0.1.11", "tilelang/lib/libcudart_stub.so")
+        process = self.victim(f"load({str(stub)!r})")
+        load = [sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(stub)!r})"]
+        for command, rest in ((["--pid", process.pid, "--probe", "off"], []), (["tree", "--pid", process.pid], []),
+                              (["run", "--judge-exit"], ["--", *load])):
+            with self.subTest(command):
+                found, allowed = [self.piped(text, [*command, "--fail-on", "warning"], rest)
+                                  for text in ("# nothing\n", "RT03\nRT06\nRT07\n")]
+                self.assertEqual((found.returncode, allowed.returncode), (1, 0), allowed.stderr)
+                self.assertIn(b"RT03", allowed.stdout + allowed.stderr)
+
+    def piped(self, text, command, rest):
+        read, write = os.pipe()
+        os.write(write, text.encode())
+        os.close(write)
+        try:
+            return subprocess.run(list(map(str, [DOCTOR, *command, "--allow-file", f"/dev/fd/{read}", *rest])), pass_fds=[read],
+                                  env=clean_environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        finally:
+            os.close(read)
 
     def test_what_is_no_allowance_is_a_usage_error(self):
         for text, part in (("RT99", "'RT99' is no finding"), ("", "'' is no finding"),

@@ -113,6 +113,8 @@ class AServer(tree.TreeCase):
             self.assertEqual(self.report("--pid", pid, "--probe", "off")["target"]["children"], count)
             words = f"{count} processes that it started: cudart-doctor tree --pid {pid}"
             self.assertEqual(words in doctor("--pid", pid, "--probe", "off").text, count != 0)
+            line = doctor("--pid", pid, "--probe", "off", "--format", "line").text
+            self.assertEqual(f"; {count} below not looked at (pid" in line, count != 0, line)
 
     def test_two_hundred_ranks_fit_on_a_screen(self):
         python, runtime, stub = self.stub_world()

@@ -18,6 +18,10 @@ Result<ProcDirectory> open_process(const ProcDirectory& root, std::int64_t pid);
 /// own facts. Errors: not_found (kernel thread, zombie), gone, permission, malformed.
 Result<ProcessFacts> read_process_facts(const ProcDirectory& process, std::int64_t pid);
 
+/// Processes that this one started and that are still its own, so many at least: each thread lists
+/// its own. 0 where the kernel has no such lists.
+std::uint32_t count_children(const ProcDirectory& process, std::int64_t pid);
+
 /// The doctor's own namespaces and rights, without its device nodes.
 void add_own_facts(ProcessFacts& facts);
 

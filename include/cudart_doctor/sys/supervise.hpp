@@ -72,9 +72,9 @@ Result<WorkResult> run_supervised(const SuperviseOptions& options,
                                   const std::function<WorkResult(Progress&)>& work);
 
 /// Runs what may block for ever, and changes nothing in this process, in a child that is ended
-/// after `limit`; where no child can be had, here. `step` is named where it took too long. Errors:
-/// those of `work`, timeout.
-Result<void> run_within(std::chrono::milliseconds limit, std::string_view step,
-                        const std::function<Result<void>()>& work);
+/// after `limit`; where no child can be had, here. Returns what `work` returns. `step` is named
+/// where it took too long. Errors: those of `work`, timeout.
+Result<std::string> run_within(std::chrono::milliseconds limit, std::string_view step,
+                               const std::function<Result<std::string>()>& work);
 
 }  // namespace cudart_doctor
