@@ -8,7 +8,7 @@ function(doctor_started target variable)
   if(CMAKE_CROSSCOMPILING)
     set(script "${PROJECT_BINARY_DIR}/emulated/${target}")
     file(GENERATE OUTPUT "${script}" CONTENT "#!/bin/sh\nexec ${DOCTOR_EMULATOR} '${file}' \"$@\"\n"
-      FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+      FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
     set(file "${script}")
   endif()
   set(${variable} "${file}" PARENT_SCOPE)

@@ -94,6 +94,7 @@ class Allow(Case):
             capture_output=True, timeout=30)
         self.assertEqual((piped.returncode, piped.stderr), (0, b""))
 
+    @support.native
     def test_a_pipe_is_heard_by_every_command_that_judges(self):
         """It can be read once only, whoever tries first whether it answers."""
         stub = support.fixture(self, "tilelang-0.1.11", "tilelang/lib/libcudart_stub.so")

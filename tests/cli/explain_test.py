@@ -100,6 +100,7 @@ class Logs(Case):
             self.assertIn("stub-lacks-symbol", ended.text)
             self.assertNotIn("\x1b", ended.text)
 
+    @support.native
     def test_a_log_is_read_up_to_a_limit_and_an_endless_stream_ends(self):
         with subprocess.Popen(["yes", ""], stdout=subprocess.PIPE) as source:
             done = subprocess.run([DOCTOR, "explain", "-"], stdin=source.stdout,
@@ -109,6 +110,7 @@ class Logs(Case):
         self.assertIn(b"no known symptom in 4294967296 lines", done.stdout)
         self.assertIn(b"only the first 4 GiB", done.stdout)
 
+    @support.native
     def test_memory_does_not_grow_with_the_log(self):
         for text in (b"x" * 99 + b"\n", b"x", STUB, b"\x1b[31m", b"x\0", b"x\r"):
             done = subprocess.run(["sh", "-c", 'ulimit -v 262144 && exec "$0" explain -', DOCTOR],

@@ -107,6 +107,7 @@ class Hostile(Case):
         self.assert_harmless(ended.message, narrow=False)
         self.assertNotRegex(ended.message, "(?m)^::(error|warning)::")
 
+    @support.native
     def test_messages_are_escaped_too(self):
         ended = doctor("--load", "/no\x1b[31m\nwhere/lib\u202e.so")
         self.assertEqual(ended.code, 2)
