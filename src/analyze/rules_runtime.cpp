@@ -155,7 +155,10 @@ std::vector<Finding> judge_absence(const Observations& seen) {
       " looked at; " + std::to_string(seen.snapshot.capture.static_searched) +
       " searched for a static runtime");
   if (needing.empty()) {
-    finding.fixes = {"Look again once the program has started CUDA"};
+    finding.fixes = {unseen_children(seen.snapshot) == 0
+                         ? "Look again once the program has started CUDA"
+                         : "Look at the processes below it: cudart-doctor tree --pid " +
+                               std::to_string(seen.snapshot.process.pid)};
   } else {
     finding.fixes = {remedy_of_absence(seen.snapshot)};
   }

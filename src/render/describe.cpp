@@ -217,10 +217,16 @@ std::string headline_sentence(const Report& report) {
   if (nobody_judged(report.snapshot)) return nobody_sentence(*report.snapshot.recording.get());
   if (leads_with_finding(report)) return printable(report.findings.front().headline);
   const Selection* selection = headline_selection(report);
-  if (selection == nullptr || report.candidates.empty()) return nothing_found_sentence(report);
   const bool any_loaded = std::any_of(report.candidates.begin(), report.candidates.end(),
                                       [](const Candidate& c) { return c.loaded; });
-  if (!any_loaded && selection->presence != Presence::present) {
+  const bool consumed = selection != nullptr && selection->presence == Presence::present;
+  const std::uint32_t below = unseen_children(report.snapshot);
+  if (!any_loaded && !consumed && below != 0 && report.snapshot.capture.unread.empty()) {
+    return "No CUDA runtime is mapped here; " + count_of(below, "process", "processes") +
+           " below not looked at.";
+  }
+  if (selection == nullptr || report.candidates.empty()) return nothing_found_sentence(report);
+  if (!any_loaded && !consumed) {
     return "No CUDA runtime is mapped, and no consumer that picks one was found.";
   }
   const Consumer* consumer = find_consumer(report, selection->consumer);

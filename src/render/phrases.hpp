@@ -79,9 +79,6 @@ std::string stage_facts(const StageResult& stage);
 /// What was not seen, one sentence each.
 std::vector<std::string> unseen(const Report& report, Detail detail);
 
-/// Processes that the one that is reported of started, and that no look was taken at.
-std::uint32_t unseen_children(const Snapshot& snapshot);
-
 /// "412 of 412 objects; environment as of exec; 2026-09-30T03:12:45Z"
 std::string read_text(const Report& report);
 

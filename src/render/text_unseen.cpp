@@ -83,11 +83,6 @@ void add_maps(std::vector<std::string>& lines, const Snapshot& snapshot) {
 
 }  // namespace
 
-std::uint32_t unseen_children(const Snapshot& snapshot) {
-  // What a recorded command started is part of its report.
-  return snapshot.recording.is_known() ? 0 : snapshot.process.children;
-}
-
 std::vector<std::string> unseen(const Report& report, Detail detail) {
   const Snapshot& snapshot = report.snapshot;
   std::vector<std::string> lines;

@@ -112,7 +112,12 @@ class AServer(tree.TreeCase):
             pid = server.pids[role]
             self.assertEqual(self.report("--pid", pid, "--probe", "off")["target"]["children"], count)
             words = f"{count} processes that it started: cudart-doctor tree --pid {pid}"
-            self.assertEqual(words in doctor("--pid", pid, "--probe", "off").text, count != 0)
+            text = doctor("--pid", pid, "--probe", "off").text
+            self.assertEqual(words in text, count != 0)
+            # The parent holds no runtime: that nothing was found there must not sound like an answer for all.
+            self.assertEqual(f"No CUDA runtime is mapped here; {count} processes below not looked at." in text,
+                             role == "api", text)
+            self.assertEqual(f"FIX Look at the processes below it: cudart-doctor tree --pid {pid}" in text, role == "api")
             line = doctor("--pid", pid, "--probe", "off", "--format", "line").text
             self.assertEqual(f"; {count} below not looked at (pid" in line, count != 0, line)
 

@@ -279,4 +279,10 @@ struct Snapshot {
   RecordingFact recording;  ///< Of the command that `run` started.
 };
 
+/// Processes that the one that is reported of started, and that no look was taken at.
+inline std::uint32_t unseen_children(const Snapshot& snapshot) {
+  // What a recorded command started is part of its report.
+  return snapshot.recording.is_known() ? 0 : snapshot.process.children;
+}
+
 }  // namespace cudart_doctor
