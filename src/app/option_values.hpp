@@ -3,10 +3,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "cudart_doctor/base/text.hpp"
 
 namespace cudart_doctor {
 
@@ -19,6 +22,18 @@ class PrintableError : public CLI::ValidationError {
 /// An empty text is most often a variable that is not set, and would count as not given.
 inline std::string check_named(const std::string& text) {
   return text.empty() ? "names no file" : std::string();
+}
+
+/// Digits alone: CLI11 reads 010 as 8 and 0x10 as 16, and the wrong process would be looked at.
+/// `what` is what the text should be, with its article: "a PID".
+inline CLI::Validator whole_number(std::string what, std::uint64_t most) {
+  return {[what = std::move(what), most](const std::string& text) -> std::string {
+            const auto number = parse_unsigned(text, 10);
+            if (number && text.front() != '0' && *number <= most) return {};
+            return "'" + text + "' is not " + what + ": a whole number from 1 to " +
+                   std::to_string(most);
+          },
+          ""};
 }
 
 struct NamedValue {

@@ -39,7 +39,12 @@ std::string explain_count(const CLI::App& app, std::string_view message) {
   const std::string usage = usage_in(app, message);
   if (usage.empty()) return escape_foreign(message);
   const std::string name = usage.substr(0, usage.find(' '));
-  if (message.find("At Most") != std::string_view::npos) {
+  constexpr std::string_view kAtMost = "At Most ";
+  if (const auto at = message.find(kAtMost); at != std::string_view::npos) {
+    if (!name.starts_with('-')) {
+      const auto count = message.substr(at + kAtMost.size());
+      return usage + ": at most " + std::string(count.substr(0, count.find(' '))) + " at once";
+    }
     return name + " is given more than once and takes one value: " + usage;
   }
   if (message.find("At least") != std::string_view::npos) {

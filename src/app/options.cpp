@@ -3,8 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdlib>
+#include <charconv>
 #include <memory>
 #include <span>
 #include <sstream>
@@ -87,9 +86,12 @@ std::string check_explained(const std::string& id) {
 }
 
 /// CLI11's range check lets NaN pass.
-std::string check_finite(const std::string& text) {
-  return std::isfinite(std::strtod(text.c_str(), nullptr)) ? std::string()
-                                                           : "'" + text + "' is no number";
+std::string check_seconds(const std::string& text) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && seconds >= 0.1 && seconds <= 86400 ? std::string()
+                                                     : "'" + text + "' is not 0.1 to 86400 seconds";
 }
 
 /// "the areas are verdict, findings, ..."
@@ -103,11 +105,11 @@ std::string areas() {
 
 void add_target(CLI::App& app, Options& options) {
   auto* pid = app.add_option("--pid", options.pid, "Inspect this running process")
-                  ->check(CLI::Range(std::int64_t{1}, std::int64_t{INT32_MAX}))
+                  ->check(whole_number("a PID", INT32_MAX))
                   ->type_name("PID");
   auto* port =
       app.add_option("--port", options.port, "Inspect the process that listens on this TCP port")
-          ->check(CLI::Range(1, 65535))
+          ->check(whole_number("a port", 65535))
           ->type_name("N");
   auto* from = app.add_option("--from", options.from, "Replay a folder written by `snapshot`")
                    ->type_name("DIR");
@@ -123,7 +125,7 @@ void add_target(CLI::App& app, Options& options) {
       ->type_name("EXE");
   auto* peer = app.add_option("--peer", options.peers,
                               "A process that shares GPU memory with the inspected one")
-                   ->check(CLI::Range(std::int64_t{1}, std::int64_t{INT32_MAX}))
+                   ->check(whole_number("a PID", INT32_MAX))
                    ->type_name("PID")
                    ->allow_extra_args(false);
   peer->excludes(from);
@@ -261,8 +263,7 @@ void add_running(CLI::App& app, Options& options) {
            options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
          },
          "Give up after so many seconds (30)")
-      ->check(CLI::Validator(check_finite, ""))
-      ->check(CLI::Range(0.1, 86400.0))
+      ->check(CLI::Validator(check_seconds, ""))
       ->type_name("SECONDS");
   const std::vector<std::string> levels = {"trace", "debug", "info", "warn", "error", "off"};
   app.add_option("--log-level", options.log_level, "Messages on stderr (default: warn)")

@@ -35,7 +35,9 @@ std::map<std::string, std::uint64_t> read_namespaces(const ProcDirectory& proces
 }
 
 Fact<std::vector<std::string>> read_command_line(const ProcDirectory& process) {
-  auto text = process.read_file("cmdline");
+  // The kernel lets it be 6 MB, of bytes that take ten times as much where they are escaped.
+  constexpr std::uint64_t kMost = 256u << 10;
+  auto text = process.read_file("cmdline", kMost);
   if (!text) return Fact<std::vector<std::string>>::unknown(text.error().message);
   return Fact<std::vector<std::string>>::known(parse_cmdline(*text));
 }

@@ -115,6 +115,23 @@ class Hostile(Case):
             "import threading", "threading.stack_size(32768)",
             f"exec('for _ in range({count}): threading.Thread(target=threading.Event().wait, daemon=True).start()')"))
 
+    def test_a_command_line_of_megabytes(self):
+        """Of bytes that take six to ten times as much where they are escaped."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_STACK, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_STACK, (hard, hard))  # A quarter of it may be arguments, 6 MB at most.
+        count = 45 if hard == resource.RLIM_INFINITY else 12
+        libraries = [self.runtime("12.8", folder=name) for name in ("a", "b")]
+        code = f"import ctypes, time; [ctypes.CDLL(each) for each in {list(map(str, libraries))}]; print('ready', flush=True); time.sleep(600)"
+        process = self.start(support.PYTHON, "-c", code, *["\x1b" * 120_000] * count)
+        for command in (["--pid", process.pid, "--probe", "off"], ["tree", "--pid", process.pid]):
+            with self.subTest(command):
+                is_tree = command[0] == "tree"
+                _, document = self.look_by(*command, schema=NODE if is_tree else VALIDATOR, memory=64 << 20)
+                (target,) = document["processes"] if is_tree else (document["target"],)
+                self.assertIsNone(target["command_line"])
+                self.assertIn("larger than the limit", target["command_line_reason"])
+
     def test_as_many_mappings_as_distributions_let_there_be(self):
         """vm.max_map_count is 65,530 in the kernel, 1,048,576 where it was raised for games and databases."""
         support.need_no_sanitizer(self)
