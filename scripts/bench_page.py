@@ -12,6 +12,7 @@ ANSWERS = (
     ("Before every launch: this environment, no probe", "start", "this environment"),
     ("A running process with 400 libraries", "inspect", "libraries"),
     ("A running process with 100,000 mappings", "inspect", "mappings"),
+    ("A process with PyTorch's CUDA libraries", "inspect", "CUDA"),
     ("Every node, every minute: 1,000 processes, 16 with CUDA", "tree", "16 with CUDA"),
     ("... and where all have it", "tree", "all with CUDA"),
     ("The cause in a log of 100 MB", "explain", "a server's log"),

@@ -105,7 +105,10 @@ def main():
     before = options.page.read_text()
     after = bench_page.fill(before, samples)
     if options.check:
-        sys.exit(None if after == before else f"plot-bench: the figures of {options.page} are not those of the samples")
+        if after != before:
+            sys.exit(f"plot-bench: the figures of {options.page} are not those of the samples")
+        print(f"The figures of {options.page} are those of the samples.")
+        return
     draw(samples, options.out)
     options.page.write_text(after)
 

@@ -188,8 +188,11 @@ std::vector<std::string> state_counts(const TreeReport& report) {
   for (const Row& row : kRows) {
     const std::size_t count = counts[static_cast<std::size_t>(row.state)];
     if (count == 0) continue;
-    const bool one_zombie = row.state == ProcessState::zombie && count == 1;
-    out.push_back(std::to_string(count) + " " + std::string(one_zombie ? "zombie" : row.words));
+    std::string words(row.words);
+    if (row.state == ProcessState::zombie && count == 1) words = "zombie";
+    // Alone it would be without what?
+    if (row.state == ProcessState::without_cuda && out.empty()) words += " CUDA";
+    out.push_back(std::to_string(count) + " " + words);
   }
   return out;
 }

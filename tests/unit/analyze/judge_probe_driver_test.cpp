@@ -249,6 +249,40 @@ TEST_CASE("DR15: a card without free memory") {
              {"wrong bytes", failing(Stage::memory, std::nullopt), "absent"}});
 }
 
+/// What was asked of the cards and of the process before the probe.
+void two_cards(Snapshot& snapshot) {
+  CardUse first;
+  first.uuid = "GPU-a";
+  first.node = "/dev/nvidia0";
+  first.name = "NVIDIA H200 \x1b[31m";
+  first.compute_mode = "exclusive";
+  first.free_bytes = std::uint64_t{300} << 20U;
+  first.users = {4121, 4122};
+  CardUse second;
+  second.uuid = "GPU-b";
+  snapshot.probe.gate.cards = {first, second};
+  snapshot.process.rights.cgroup = Fact<std::string>::known("/kubepods/pod\x1b/1");
+  snapshot.probe.driver = ProbeDriver{"/usr/lib/libcuda.so.1", {}, 13000};
+}
+
+TEST_CASE("a finding of the card names the cards, who holds them, and what was asked of them") {
+  const Report held = failing(Stage::context, 46).with(two_cards).judge();
+  const Finding* finding = find_finding(held, "DR11");
+  CHECK(says(finding,
+             "Cards: /dev/nvidia0, compute mode exclusive, held by PID 4121, held by PID "
+             "4122; GPU-b"));
+  CHECK(says(finding, "cgroup /kubepods/pod\\x1b/1: its device rules were not read"));
+  CHECK(says(finding, "The probe got /usr/lib/libcuda.so.1, for CUDA 13.0"));
+  CHECK(says(finding, "Set the compute mode back"));
+  CHECK(says(find_finding(failing(Stage::context, 2).with(two_cards).judge(), "DR15"),
+             "/dev/nvidia0: 300 MiB free, 2 processes on it"));
+  CHECK(says(find_finding(with_compat(804).with(two_cards).judge(), "DR06"),
+             "Card: NVIDIA H200 \\x1b[31m"));
+  const auto no_nodes = [](Snapshot& snapshot) { set_nodes(snapshot, {}); };
+  CHECK(says(find_finding(first_call(100, 13000).with(no_nodes).judge(), "DR11"),
+             "Device nodes: none; kernel module: not seen"));
+}
+
 TEST_CASE("DR08: no image of the sample fits") {
   for (const int code : {200, 209, 218, 222}) {
     INFO(code);

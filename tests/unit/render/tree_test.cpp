@@ -192,6 +192,119 @@ TEST_CASE("a rank without CUDA is told, counted, and listed") {
   CHECK(json.at("ranks").at(0).at("without") == nlohmann::json::array({5}));
 }
 
+/// What one rule takes of these libraries, at ascending addresses.
+ReportDigest takes(const std::string& library, const std::vector<std::string>& order) {
+  ReportDigest out = digest(library, "");
+  out.policy = "flashinfer-2026-09";
+  out.traits.push_back({Area::selections,
+                        {out.policy, out.policy, out.policy},
+                        out.policy,
+                        {{"takes", "/lib/" + library, true}}});
+  out.order = order;
+  out.order_titles = order;
+  return out;
+}
+
+/// A server whose rank I has the digest I.
+TreeReport with_ranks(const std::vector<ReportDigest>& digests) {
+  TreeReport report;
+  report.root = 1;
+  ProcessGroups groups;
+  report.processes.push_back(process(1, 0, "serve"));
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    const auto pid = static_cast<std::int64_t>(i) + 2;
+    NodeProcess rank = judged(process(pid, 1, "rank " + std::to_string(i)), std::nullopt, "");
+    rank.facts.uid = 1000 + static_cast<std::uint32_t>(i / 2);
+    const std::string container(64, i % 2 == 0 ? 'a' : 'b');
+    rank.facts.rights.cgroup = Fact<std::string>::known("/docker/" + container);
+    rank.group = groups.place(digests[i]);
+    report.processes.push_back(std::move(rank));
+  }
+  std::move(groups).give_to(report);
+  find_ranks(report);
+  conclude(report);
+  return report;
+}
+
+std::string in_one_line(const std::string& text) {
+  std::istringstream in(text);
+  std::string out;
+  for (std::string word; in >> word;) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+TEST_CASE("an odd rank is named with what its rule takes and what differs, in text and JSON") {
+  const ReportDigest one = takes("libcudart.so.12", {"libcudart.so.12", "stub"});
+  const TreeReport report = with_ranks({one, one, one, takes("stub", {"stub", "libcudart.so.12"})});
+  const std::string text = in_one_line(render_tree_text(report, {}));
+  INFO(text);
+  CHECK(text.find("ODD rank 3 (pid 5) differs from 3 of 4 ranks (A): ") != std::string::npos);
+  CHECK(text.find("; it takes stub instead of libcudart.so.12; different: ") != std::string::npos);
+  CHECK(text.find("addresses are luck: a restart may give another answer") != std::string::npos);
+  const auto json = nlohmann::json::parse(render_tree_json(report));
+  const auto& odd = json.at("ranks").at(0).at("odd").at(0);
+  CHECK(odd.at("pids") == nlohmann::json::array({5}));
+  CHECK(odd.at("group") == "B");
+  CHECK(text.find(odd.at("sentence").get<std::string>()) != std::string::npos);
+  CHECK_FALSE(odd.at("changes").empty());
+}
+
+TEST_CASE("of a node it is told whose the processes of a group are") {
+  const ReportDigest one = takes("a", {"a"});
+  TreeReport report = with_ranks({one, one, one});
+  report.scope = TreeScope::node;
+  const std::string text = in_one_line(render_tree_text(report, {}));
+  INFO(text);
+  CHECK(text.find("uid 1000 and 1 more, container aaaaaaaaaaaa and 1 more") != std::string::npos);
+}
+
+TEST_CASE("ranks that are alike are told, and so is it where none has most of them") {
+  const ReportDigest one = takes("a", {"a"});
+  const std::string alike = in_one_line(render_tree_text(with_ranks({one, one, one}), {}));
+  INFO(alike);
+  CHECK(alike.find("RANKS all 3 are alike (A): pids 2, 3, 4") != std::string::npos);
+  const std::string split = in_one_line(
+      render_tree_text(with_ranks({one, one, takes("b", {"b"}), takes("c", {"c"})}), {}));
+  INFO(split);
+  CHECK(split.find("RANKS pids 2, 3, 4, 5 are of different groups, and none has most of them") !=
+        std::string::npos);
+}
+
+TEST_CASE("alike rows are folded, and those below them counted") {
+  TreeReport report;
+  report.root = 1;
+  report.processes.push_back(process(1, 0, "serve"));
+  for (std::int64_t pid = 10; pid < 90; pid += 2) {
+    report.processes.push_back(process(pid, 1, "worker"));
+    report.processes.push_back(process(pid + 1, pid, "helper"));
+  }
+  conclude(report);
+  const std::string text = render_tree_text(report, {});
+  INFO(text);
+  CHECK(has_line(text, "TREE     81 processes: 81 without CUDA"));
+  CHECK(in_one_line(text).find("... 38 more like 10, 76 processes") != std::string::npos);
+}
+
+TEST_CASE("each state of a process has its words") {
+  TreeReport report;
+  report.root = 1;
+  report.processes.push_back(process(1, 0, "serve"));
+  for (const ProcessState state :
+       {ProcessState::kernel_thread, ProcessState::gone, ProcessState::zombie, ProcessState::unread,
+        ProcessState::unjudged}) {
+    report.processes.push_back(process(10 + static_cast<std::int64_t>(state), 1, "x"));
+    report.processes.back().state = state;
+    report.processes.back().note = "why";
+  }
+  conclude(report);
+  const std::string text = in_one_line(render_tree_text(report, {}));
+  INFO(text);
+  for (const char* words :
+       {"kernel thread 12 x", "zombie 13 x", "ended 14 x", "NOT READ 15 x", "NOT JUDGED 16 x"}) {
+    CHECK(text.find(words) != std::string::npos);
+  }
+}
+
 TEST_CASE("a group tells its runtimes where there is room") {
   TreeReport report = with_rank(judged(process(2, 1, "rank"), Severity::critical, "RT04"));
   report.groups[0].digest.order_titles = {"libcudart_stub.so (shim)", "libcudart.so.12 12.8"};
