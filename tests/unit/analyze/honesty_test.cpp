@@ -210,12 +210,28 @@ TEST_CASE("honest: a stage that failed, whatever its code and driver, is a findi
                                   })
                                   .judge();
         INFO(world << " " << kStageNames[i] << " " << code.value_or(-1));
+        INFO(report.probe_verdict.sentence << int(report.probe_verdict.outcome));
         // A card that was asked for and is not here is nobody's fault, and no clean bill.
         CHECK((!report.findings.empty() || report.verdict.end == RunEnd::undecided));
         CHECK(report.probe_verdict.outcome != ProbeOutcome::works);
       }
     }
   }
+}
+
+TEST_CASE("honest: a required probe that ended in its own trouble is not decided") {
+  const auto foreign_proc = [](Snapshot& snapshot) {
+    snapshot.process.own_namespaces = {{"pid", 1}, {"mnt", 1}};
+    snapshot.process.namespaces = {{"pid", 2}, {"mnt", 2}};
+    snapshot.probe.decision = ProbeDecision::run;
+    fail_at(snapshot, Stage::load, std::nullopt);
+  };
+  World world = probed().with(foreign_proc);
+  CHECK(World(world).judge().verdict.exit_code == 0);
+  const Report report =
+      world.with([](Snapshot& snapshot) { snapshot.probe.required = true; }).judge();
+  CHECK(report.verdict.exit_code == 3);
+  CHECK(report.verdict.undecided.starts_with("the probe could not be finished: "));
 }
 
 TEST_CASE("honest: more than one runtime is no error by itself") {
