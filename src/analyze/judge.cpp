@@ -107,6 +107,15 @@ std::string recording_reason(const Snapshot& snapshot) {
   return {};
 }
 
+/// Whether a probe that was begun ended without an answer that a finding explains.
+bool is_unfinished(const ProbeFacts& probe, const ProbeVerdict& probed) {
+  if (probed.outcome == ProbeOutcome::not_run) return true;
+  if (!probed.finding.empty() || !probed.stage) return false;
+  // Without a finding that is a card of --devices that is not here.
+  return probed.outcome == ProbeOutcome::does_not || probed.stage == Stage::devices ||
+         probe.required;
+}
+
 /// Why a clean result cannot be given, or nothing. A library that was not read may be the one.
 std::string undecided_reason(const Report& report) {
   const Snapshot& snapshot = report.snapshot;
@@ -131,9 +140,7 @@ std::string undecided_reason(const Report& report) {
     return open_profile;
   }
   const ProbeVerdict& probed = report.probe_verdict;
-  const bool unexplained = probed.outcome == ProbeOutcome::does_not && probed.finding.empty();
-  if (snapshot.probe.decision == ProbeDecision::run &&
-      (probed.outcome == ProbeOutcome::not_run || unexplained)) {
+  if (snapshot.probe.decision == ProbeDecision::run && is_unfinished(snapshot.probe, probed)) {
     return "the probe could not be finished: " + probed.sentence;
   }
   if (snapshot.probe.required && report.probe_verdict.outcome == ProbeOutcome::not_run) {

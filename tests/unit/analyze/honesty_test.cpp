@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cudart_doctor/analyze/candidates.hpp"
+#include "cudart_doctor/analyze/cuda_codes.hpp"
 #include "cudart_doctor/analyze/probe_plan.hpp"
 #include "cudart_doctor/analyze/rules.hpp"
 #include "probe_world.hpp"
@@ -177,6 +178,60 @@ TEST_CASE("honest: every code stands with its step, its side and its call") {
   const Finding* finding = find_finding(report, "IP09");
   CHECK(says(finding, "1 (cudaErrorInvalidValue)"));
   CHECK(says(finding, "stage ipc_import, importer"));
+}
+
+/// What went wrong in a stage, with every code that CUDA has.
+std::vector<std::optional<int>> every_code() {
+  std::vector<std::optional<int>> out = {std::nullopt};
+  for (int code = 1; code < 1000; ++code) {
+    if (!cuda_runtime_code_name(code).empty()) out.emplace_back(code);
+  }
+  return out;
+}
+
+TEST_CASE("honest: a stage that failed, whatever its code and driver, is a finding and no proof") {
+  const std::vector<World> worlds = {
+      probed(), World().library(kReal12, runtime12()).with(probe_passes),
+      probed().env("CUDA_VISIBLE_DEVICES", "7").with([](Snapshot& snapshot) {
+        probed_runtime(snapshot).driver_version = 12000;
+        snapshot.probe.devices.clear();
+      })};
+  const auto codes = every_code();
+  REQUIRE(codes.size() > 100);
+  for (std::size_t world = 0; world < worlds.size(); ++world) {
+    for (std::size_t i = 0; i < kStageNames.size(); ++i) {
+      const auto stage = static_cast<Stage>(i);
+      if (stage == Stage::start || stage == Stage::peer_access) continue;
+      for (const auto& code : codes) {
+        const Report report = World(worlds[world])
+                                  .with([&](Snapshot& snapshot) {
+                                    snapshot.probe.decision = ProbeDecision::run;
+                                    fail_at(snapshot, stage, code);
+                                  })
+                                  .judge();
+        INFO(world << " " << kStageNames[i] << " " << code.value_or(-1));
+        INFO(report.probe_verdict.sentence << int(report.probe_verdict.outcome));
+        // A card that was asked for and is not here is nobody's fault, and no clean bill.
+        CHECK((!report.findings.empty() || report.verdict.end == RunEnd::undecided));
+        CHECK(report.probe_verdict.outcome != ProbeOutcome::works);
+      }
+    }
+  }
+}
+
+TEST_CASE("honest: a required probe that ended in its own trouble is not decided") {
+  const auto foreign_proc = [](Snapshot& snapshot) {
+    snapshot.process.own_namespaces = {{"pid", 1}, {"mnt", 1}};
+    snapshot.process.namespaces = {{"pid", 2}, {"mnt", 2}};
+    snapshot.probe.decision = ProbeDecision::run;
+    fail_at(snapshot, Stage::load, std::nullopt);
+  };
+  World world = probed().with(foreign_proc);
+  CHECK(World(world).judge().verdict.exit_code == 0);
+  const Report report =
+      world.with([](Snapshot& snapshot) { snapshot.probe.required = true; }).judge();
+  CHECK(report.verdict.exit_code == 3);
+  CHECK(report.verdict.undecided.starts_with("the probe could not be finished: "));
 }
 
 TEST_CASE("honest: more than one runtime is no error by itself") {

@@ -73,6 +73,14 @@ TEST_CASE("what is no profile is refused, and the message names the key") {
       {R"({"id": "a", "policy": "no-such", "names": ["x"]})", "unknown policy 'no-such'"},
       {R"({"id": "a", "policy": "", "names": ["x"]})", "unknown policy ''"},
       {R"({"id": "a", "names": ["x"], "nmaes": []})", "unknown key \"nmaes\""},
+      {R"({"id": "a", "title": 7, "names": ["x"]})", "\"title\" is no text"},
+      {R"({"id": "a", "title": "a~\u007f", "names": ["x"]})", "\"title\""},
+      {R"({"id": "a", "policy": [], "names": ["x"]})", "\"policy\" is no text"},
+      {R"({"id": "a", "names": [""]})", "entry 1"},
+      {R"({"id": "a", "names": [")" + std::string(256, 'x') + R"("]})", "entry 1"},
+      {R"({"id": "a", "names": ["x{"]})", "entry 1"},
+      {R"({"id": "a", "names": ["x["]})", "entry 1"},
+      {R"({"id": "a{", "names": ["x"]})", "\"id\""},
   };
   for (const auto& [text, message] : rows) {
     INFO(text);
@@ -154,6 +162,24 @@ TEST_CASE("a name outside the CUDA families is unknown, not missing") {
         "CUDA's own interfaces are recorded, not ncclAllReduce; take what is not CUDA's out of the "
         "profile");
   CHECK(row(report).unrecorded == std::vector<std::string>{"ncclAllReduce"});
+}
+
+TEST_CASE("of each family of CUDA's a name that is not there is missing, of others unknown") {
+  World world;
+  world.library(kReal12, runtime12()).python();
+  for (const std::string name :
+       {"__cudaNoSuch", "cudaNoSuch", "cuNoSuch", "nvrtcNoSuch", "nvmlNoSuch", "hipNoSuch"}) {
+    INFO(name);
+    const Report report = judged(world, profile({name}));
+    CHECK(row(report).missing == std::vector<std::string>{name});
+    CHECK(row(report).unrecorded.empty());
+  }
+  for (const std::string name : {"cuda", "cudafoo", "curand", "_cudaFoo", "hip"}) {
+    INFO(name);
+    const Report report = judged(world, profile({name}));
+    CHECK(row(report).unrecorded == std::vector<std::string>{name});
+    CHECK(row(report).missing.empty());
+  }
 }
 
 TEST_CASE("a profile of a rule that has nothing to do here is not decided") {

@@ -38,6 +38,33 @@ TEST_CASE("each of name, soname, node and exports makes a runtime suspect") {
   CHECK_FALSE(plan.static_suspect);
 }
 
+TEST_CASE("a name of the CUDA family is told by its file name, in letters of either case") {
+  for (const char* path :
+       {"/x/libcudart.so.12", "/x/LIBCUDART.so", "/x/libcuda.so.1", "/x/LibCuda.so",
+        "/x/NVRTC64.so", "/x/libnvidia-ml.so.1", "/x/libNVIDIA-ML.so", "/x/mycudart_shim.so"}) {
+    INFO(path);
+    CHECK(is_cuda_name(path));
+    CHECK(wants_owner(nullptr, path));
+  }
+  for (const char* path : {"/cudart/libz.so.1", "/x/libc.so.6", "/x/Nothing", "/x/curl", "/x/l"}) {
+    INFO(path);
+    CHECK_FALSE(is_cuda_name(path));
+    CHECK_FALSE(wants_owner(nullptr, path));
+  }
+}
+
+TEST_CASE("the package is looked up of what is CUDA's by name, soname or exports") {
+  ElfFacts elf = make_plain("libmine.so").elf;
+  CHECK_FALSE(wants_owner(&elf, "/x/libmine.so"));
+  CHECK(wants_owner(&elf, "/x/libcublas.so.13"));
+  elf.soname = "libcudart.so.12";
+  CHECK(wants_owner(&elf, "/x/libmine.so"));
+  elf.soname.reset();
+  CHECK_FALSE(wants_owner(&elf, "/x/libmine.so"));
+  elf.exports_api = true;
+  CHECK(wants_owner(&elf, "/x/libmine.so"));
+}
+
 TEST_CASE("an object that needs CUDA is listed for its undefined names") {
   ElfFacts elf = make_plain("libops.so").elf;
   SECTION("DT_NEEDED") { elf.needed.emplace_back("libcudart.so.12"); }

@@ -153,6 +153,71 @@ TEST_CASE("the JSON of a comparison says what kind each change is") {
   CHECK(document["differences"][0]["to"] == "B");
 }
 
+/// A report whose only trait is a variable.
+ReportDigest with_variable(const std::string& value, const std::string& version = "1") {
+  ReportDigest out;
+  out.name = value + ".json";
+  out.title = "pid 7 serve";
+  out.tool_version = version;
+  out.sentence = "All is well.";
+  out.traits.push_back(
+      {Area::environment, {"RANK", "RANK", "RANK"}, "RANK", {{"value", value, true}}});
+  return out;
+}
+
+std::string text_of(std::vector<ReportDigest> digests, const TextOptions& options = {}) {
+  return render_diff_text(compare(std::move(digests)), options);
+}
+
+TEST_CASE("where no report has a majority it is told what alone separates them") {
+  const Comparison comparison =
+      compare({with_variable("0"), with_variable("1"), with_variable("2")});
+  const std::string text = render_diff_text(comparison, {});
+  INFO(text);
+  CHECK(text.starts_with("3 reports, 3 different ones, no majority\n"));
+  CHECK(text.find("HINT     only environment:RANK separates them: --ignore environment:RANK") !=
+        std::string::npos);
+  const auto document = nlohmann::json::parse(render_diff_json(comparison, 1));
+  CHECK(document["hint"]["ignore"] == nlohmann::json::array({"environment:RANK"}));
+  CHECK(document["hint"]["reports"] == nlohmann::json::array({"A", "B", "C"}));
+}
+
+TEST_CASE("of many reports the first ones are named, all of them with -v") {
+  std::vector<ReportDigest> all(20, with_variable("0"));
+  for (int i = 0; i < 9; ++i) all.push_back(with_variable(i < 8 ? "1" : "2"));
+  const std::string text = text_of(all);
+  INFO(text);
+  CHECK(text.starts_with("20 of 29 agree; U, V, W, X and 5 more differ"));
+  CHECK(text.find("and 16 more of them with -v") != std::string::npos);
+  CHECK(text.find("U, V, W, X, Y, Z, AA, AB differ from A, B, C, D and 16 more: ") !=
+        std::string::npos);
+  CHECK(text.find("AC differs from A, B, C, D and 16 more: ") != std::string::npos);
+  CHECK(text_of(all, {.verbose = true}).find("more of them with -v") == std::string::npos);
+}
+
+TEST_CASE("reports of different versions of the program, and an --ignore without use, are noted") {
+  Comparison comparison = compare({with_variable("0", "1"), with_variable("1", "2")});
+  comparison.unused = {"probe"};
+  const std::string text = render_diff_text(comparison, {});
+  INFO(text);
+  CHECK(text.find("the reports are of different versions of this program") != std::string::npos);
+  CHECK(text.find("--ignore probe: in none of the reports") != std::string::npos);
+  CHECK(text_of({with_variable("0"), with_variable("1")}).find("different versions") ==
+        std::string::npos);
+}
+
+TEST_CASE("what a report could not see is noted, all of it") {
+  ReportDigest blind = with_variable("0");
+  blind.blind = {"3 objects could not be read", "the list of mappings was cut"};
+  blind.unread = {{Area::driver, "no rights", true}, {Area::loads, "not recorded", true}};
+  const std::string text = text_of({blind, with_variable("1")});
+  INFO(text);
+  CHECK(text.find("A: 3 objects could not be read, the list of mappings was cut; what") !=
+        std::string::npos);
+  CHECK(text.find("A: driver not known (no rights)") != std::string::npos);
+  CHECK(text.find("A: loads not compared (not recorded)") != std::string::npos);
+}
+
 TEST_CASE("labels go on after Z") {
   CHECK(digest_label(0) == "A");
   CHECK(digest_label(25) == "Z");
