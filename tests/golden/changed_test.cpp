@@ -2,18 +2,15 @@
 // one that stands under the same key elsewhere: a clear error, or a report that every format can
 // print and that a replay repeats. Which values is decided by a generator with a fixed seed.
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 
-#include "cases/case_snapshot.hpp"
 #include "cudart_doctor/analyze/judge.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/collect/bundle.hpp"
 #include "cudart_doctor/render/render.hpp"
+#include "golden/all_cases.hpp"
 #include "golden/recorded.hpp"
 #include "render/style.hpp"
 #include "support/catch.hpp"
@@ -27,7 +24,7 @@ namespace {
 using Json = nlohmann::json;
 using Random = std::minstd_rand;
 
-constexpr std::size_t kChangesOfEach = 24;
+constexpr std::size_t kChangesOfEach = 16;
 constexpr std::size_t kMostValues = 64;    // That are kept of one key.
 constexpr std::size_t kMostBytes = 4'000;  // Of such a value.
 
@@ -43,15 +40,7 @@ void add(std::vector<Kept>& out, std::string name, const Snapshot& snapshot) {
 
 std::vector<Kept> every_snapshot() {
   std::vector<Kept> out;
-  for (const auto& entry : std::filesystem::directory_iterator(CASES_DIRECTORY)) {
-    if (entry.path().extension() != ".case") continue;
-    std::ifstream stream(entry.path(), std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    const auto runs = parse_case(text.str(), entry.path().string());
-    REQUIRE(runs);
-    for (const CaseRun& run : *runs) add(out, run.name, make_snapshot(run).value());
-  }
+  for (const CaseRun& run : every_case_run()) add(out, run.name, make_snapshot(run).value());
   for (const std::string name : {"healthy", "stub_first", "two_majors", "deleted", "static_only"}) {
     add(out, name, read_bundle(GOLDEN_DIRECTORY "/" + name).value());
   }

@@ -1,15 +1,13 @@
 // What holds of every text report: it fits the terminal, and colour is all that colour changes.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <regex>
-#include <sstream>
 
-#include "cases/case_snapshot.hpp"
 #include "cudart_doctor/analyze/judge.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/collect/bundle.hpp"
 #include "cudart_doctor/render/render.hpp"
+#include "golden/all_cases.hpp"
 #include "golden/recorded.hpp"
 #include "support/catch.hpp"
 #include "support/report_builder.hpp"
@@ -25,18 +23,10 @@ struct Named {
 };
 
 void add_cases(std::vector<Named>& out) {
-  for (const auto& entry : std::filesystem::directory_iterator(CASES_DIRECTORY)) {
-    if (entry.path().extension() != ".case") continue;
-    std::ifstream stream(entry.path(), std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    const auto runs = parse_case(text.str(), entry.path().string());
-    REQUIRE(runs);
-    for (const CaseRun& run : *runs) {
-      auto snapshot = make_snapshot(run);
-      REQUIRE(snapshot);
-      out.push_back({run.name, make_report(std::move(*snapshot), {})});
-    }
+  for (const CaseRun& run : every_case_run()) {
+    auto snapshot = make_snapshot(run);
+    REQUIRE(snapshot);
+    out.push_back({run.name, make_report(std::move(*snapshot), {})});
   }
 }
 

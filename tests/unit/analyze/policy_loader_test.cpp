@@ -267,6 +267,34 @@ TEST_CASE("a runtime from memory answers by its soname") {
   CHECK(decide(builder.build(), "dt-needed:12").object == std::size_t{0});
 }
 
+TEST_CASE(
+    "a first file that could not be looked into leaves the answer open, one that is cut not") {
+  const auto answer_with = [](DiskEntry first) {
+    SnapshotBuilder builder = process();
+    builder.live()
+        .env("LD_LIBRARY_PATH", "/first:/second")
+        .disk("/first/libcudart.so.12", std::move(first))
+        .disk("/second/libcudart.so.12", elf_file(21, runtime12()));
+    return find(builder.build());
+  };
+  DiskEntry unread;
+  for (const DiskKind kind : {DiskKind::other, DiskKind::unreadable}) {
+    unread.kind = kind;
+    unread.note = "why";
+    CHECK(answer_with(unread).outcome == Outcome::undetermined);
+  }
+  const LoaderAnswer failed = answer_with(odd_file(4096, "Input/output error"));
+  CHECK(failed.outcome == Outcome::undetermined);
+  CHECK(std::ranges::find(failed.possible, "/first/libcudart.so.12") != failed.possible.end());
+  CHECK(answer_with(odd_file(4096, "program headers lie past the end")).outcome ==
+        Outcome::not_found);
+  ElfFacts cut = runtime12();
+  cut.file_size = 100;
+  cut.required_size = 200;
+  const LoaderAnswer taken = answer_with(elf_file(20, cut));
+  CHECK(taken.disk_path == "/first/libcudart.so.12");
+}
+
 TEST_CASE("half a link map does not show that something is not loaded") {
   Snapshot snapshot = SnapshotBuilder(MapsText().library(kApp, 1).library("/r/libcudart.so.12", 2))
                           .live()

@@ -141,6 +141,18 @@ TEST_CASE("FlashInfer's second rule follows the version, not the vintage") {
   CHECK(presence_of("flashinfer-b12x", without).presence == Presence::absent);
 }
 
+TEST_CASE("a word that is no rule is answered by the rules of its consumer, or by near ones") {
+  for (const std::string& id : near_policies("vllm")) CHECK(id.find("vllm") != std::string::npos);
+  CHECK(near_policies("VLLM") == near_policies("vllm"));
+  CHECK(near_policies("flashinfer").size() > 1);
+  CHECK(near_policies("legacy").size() > 1);
+  const auto near = near_policies("sglang-2026-7");
+  CHECK(std::find(near.begin(), near.end(), "sglang-2026-07") != near.end());
+  CHECK(near_policies("").empty());
+  CHECK(near_policies("zzzzzzzzzz").empty());
+  for (const Policy& policy : policies()) CHECK(near_policies(policy.id).size() <= 8);
+}
+
 TEST_CASE("what the rules want of the disk is sorted and named once") {
   const Snapshot snapshot = SnapshotBuilder(MapsText().library("/t/libcudart_stub.so", 1))
                                 .env("VLLM_CUDART_SO_PATH", "/opt/libcudart.so.12")

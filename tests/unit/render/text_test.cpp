@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cudart_doctor/render/render.hpp"
+#include "render/describe.hpp"
+#include "render/phrases.hpp"
 #include "support/catch.hpp"
 #include "support/report_builder.hpp"
 
@@ -343,6 +346,38 @@ TEST_CASE("absent consumers have no row; unknown ones only when they would fail"
   CHECK(has_line(text, " 2 other rules with -v; 2 would fail if their consumers ran here"));
   report.selections.back().missing.clear();
   CHECK(has_line(text_of(report), " 2 other rules with -v; 1 would fail if its consumer ran here"));
+}
+
+TEST_CASE("every answer that a rule can have has its words, and the mark of the JSON report") {
+  const Report base = critical_report();
+  REQUIRE_FALSE(base.selections.empty());
+  std::set<std::string> rows;
+  for (int outcome = 0; outcome <= static_cast<int>(Outcome::not_applicable); ++outcome) {
+    for (int open = 0; open <= static_cast<int>(OpenOutcome::unknown); ++open) {
+      for (int kind = 0; kind <= static_cast<int>(RuntimeKind::undetermined); ++kind) {
+        Report report = base;
+        for (Candidate& candidate : report.candidates) {
+          candidate.kind = static_cast<RuntimeKind>(kind);
+        }
+        Selection& selection = report.selections.front();
+        selection.outcome = static_cast<Outcome>(outcome);
+        selection.open = static_cast<OpenOutcome>(open);
+        selection.error_text.clear();
+        selection.open_note.clear();
+        selection.missing.clear();
+        const AnswerRow row = answer_row(report, selection, candidate_refs(report));
+        INFO(outcome << " " << open << " " << kind << ": " << row.result << row.why);
+        rows.insert(row.result + row.why);
+        const std::string_view result = name_of(result_of(selection));
+        CHECK((row.result == "FAIL") == (result == "fails"));
+        CHECK((row.result == "?") == (result == "unproven"));
+        CHECK((row.result == "-") == (result == "nothing"));
+        CHECK((row.result == "ok" || row.result == "opens") == (result == "ok"));
+        CHECK((row.result == "ok" || row.why.size() > 3));
+      }
+    }
+  }
+  CHECK(rows.size() > 12);
 }
 
 TEST_CASE("a loader rule has a row only when it ends somewhere else") {
