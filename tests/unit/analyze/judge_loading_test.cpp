@@ -78,6 +78,13 @@ TEST_CASE("RT09: a runtime's name that was asked for and is found nowhere") {
             .on_disk("/d/libcudart.so.12", runtime12()),
         "absent"},
        {"nobody asks", with13(), "absent"},
+       {"a name without a number", named("libcudart.so.x", with13()), "error"},
+       {"a number that no CUDA has", named("libcudart.so.100", with13()), "error"},
+       {"musl, which searches by other rules",
+        named("libcudart.so.12", with13()).with([](Snapshot& snapshot) {
+          snapshot.process.libc = "musl";
+        }),
+        "absent"},
        {"nothing is there at all: a finding of its own", named("libcudart.so.12", World()),
         "absent"},
        {"another library's name", named("libfoo.so.12", with13()), "absent"},
@@ -106,6 +113,56 @@ TEST_CASE("RT09 says who asked, what is there, and how to join them") {
   const Report wrong =
       named("libcudart.so.11", World().library("/n/libcudart.so.11.0", runtime11())).judge();
   CHECK(says(find_finding(wrong, "RT09"), "by its soname, libcudart.so.11.0"));
+  const Report newer = named("libcudart.so.13", World().library(kReal12, runtime12())).judge();
+  CHECK(says(find_finding(newer, "RT09"), "(nvidia-cuda-runtime), where the loader finds it"));
+  const Report unsearched =
+      named("libcudart.so.12", World().named_by_user("/app/libcudart.so.12", runtime12())).judge();
+  CHECK(says(find_finding(unsearched, "RT09"), "Add /app to LD_LIBRARY_PATH"));
+  const Report numberless = named("libcudart.so.x", with13()).judge();
+  CHECK(says(find_finding(numberless, "RT09"), "finds nowhere, though the runtime is there."));
+}
+
+TEST_CASE("RT09 names what is mapped before what is on disk, and each asker once") {
+  const World world = World()
+                          .library(kReal13, runtime13())
+                          .named_by_user("/app/libcudart.so.13.0", runtime13())
+                          .library(kOp, needing({"libcudart.so.12"}))
+                          .library("/y/libop.so", needing({"libcudart.so.12"}));
+  const Report report = world.judge();
+  const Finding* finding = find_finding(report, "RT09");
+  REQUIRE(finding != nullptr);
+  CHECK(std::ranges::count_if(finding->evidence, [](const std::string& each) {
+          return each.starts_with("Asked for by ");
+        }) == 2);
+  const auto mapped = std::ranges::find_if(finding->evidence, [](const std::string& each) {
+    return each.starts_with("There, mapped: ");
+  });
+  const auto on_disk = std::ranges::find_if(finding->evidence, [](const std::string& each) {
+    return each.starts_with("There, on disk: ");
+  });
+  REQUIRE(mapped != finding->evidence.end());
+  REQUIRE(on_disk != finding->evidence.end());
+  CHECK(mapped < on_disk);
+}
+
+TEST_CASE("RT09: what cuDNN's front end asks for in vain, by its code and not by a DT_NEEDED") {
+  const std::string site = "/v/lib/python3.12/site-packages";
+  const auto world = [&](std::string_view variable) {
+    World out = with13();
+    out.python()
+        .package("nvidia-cudnn-frontend", "1.25.0")
+        .library(site + "/cudnn/_compiled_module.cpython-312-x86_64-linux-gnu.so",
+                 make_plain("_compiled_module"))
+        .library("/x/_compiled_module.so", make_plain("_compiled_module"));
+    if (!variable.empty()) out.env("CUDNN_FRONTEND_CUDART_LIB_NAME", variable);
+    return out;
+  };
+  const Report vain = world("libcudart.so.12").judge();
+  CHECK(severity_of(vain, "RT09") == "error");
+  CHECK(says(find_finding(vain, "RT09"), "Asked for by " + site + "/cudnn/_compiled_module."));
+  CHECK_FALSE(says(find_finding(vain, "RT09"), "/x/_compiled_module.so"));
+  CHECK(severity_of(world("libfoo.so").judge(), "RT09") == "absent");
+  CHECK(severity_of(world("").judge(), "RT09") == "absent");
 }
 
 TEST_CASE("RT12: a preload that a new process cannot load") {

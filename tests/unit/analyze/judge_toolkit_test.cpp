@@ -204,6 +204,21 @@ TEST_CASE("SY02: a driver function that the driver in use does not have") {
        {"it does not need the driver",
         driven(asking_driver("cuGreenCtxStreamCreate", {"libother.so"})), "absent"},
        {"a name of libcufile's", driven(asking_driver("cuFileRead", {"libcuda.so.1"})), "absent"},
+       {"a name of libcuobj's", driven(asking_driver("cuObjClientGet", {"libcuda.so.1"})),
+        "absent"},
+       {"too short for a function", driven(asking_driver("cu", {"libcuda.so.1"})), "absent"},
+       {"no capital behind cu", driven(asking_driver("cu_init", {"libcuda.so.1"})), "absent"},
+       {"no capital, before A", driven(asking_driver("cu0Init", {"libcuda.so.1"})), "absent"},
+       {"not CUDA's at all", driven(asking_driver("printf", {"libcuda.so.1"})), "absent"},
+       {"the driver's names could not be read", driven(green()).with([](Snapshot& snapshot) {
+          for (LoadedObject& object : snapshot.objects) {
+            if (object.path() != kDriver) continue;
+            ElfFacts cut = *object.elf.get();
+            cut.symbols_walked = false;
+            object.elf = Fact<ElfFacts>::known(cut);
+          }
+        }),
+        "absent"},
        {"a name of cuBLAS", driven(asking_driver("cublasCreate_v2", {"libcuda.so.1"})), "absent"},
        {"another loaded library defines it",
         driven(green()).library("/h/hook.so",
@@ -258,6 +273,8 @@ TEST_CASE("SY04: versions of a library that is not needed") {
         old_op(versioned({"libcudart-41118559.so.12"}, "libcudart.so.12")), "error"},
        {"named by the user",
         World().named_by_user(kOp, versioned({"libc.so.6"}, "libcudart.so.12")), "error"},
+       {"NVRTC's", old_op(versioned({"libc.so.6"}, "libnvrtc.so.12")), "error"},
+       {"NCCL's", old_op(versioned({"libc.so.6"}, "libnccl.so.2")), "error"},
        {"it needs the file", old_op(versioned({"libcudart.so.12"}, "libcudart.so.12")), "absent"},
        {"both renamed", old_op(versioned({"libcudart-41118559.so.12"}, "libcudart-41118559.so.12")),
         "absent"},

@@ -1,5 +1,5 @@
-// Functions that only return a constant, in each form that compilers give them, and what only begins
-// like one.
+// Functions that only return a constant, in each form that compilers give them, and what only
+// begins like one.
 #include "formats/constant_code.hpp"
 
 #include <initializer_list>
