@@ -82,7 +82,7 @@ class Causes {
   [[nodiscard]] std::optional<Cause> without_code(const StageResult& stage) const {
     if (stage.stage == Stage::load && proc_is_foreign()) return foreign_proc();
     if (stage.stage != Stage::devices) return std::nullopt;
-    if (!seen_.snapshot.probe.devices.empty()) {
+    if (stage.detail.find(kNoSuchDevice) != std::string::npos) {
       return Cause{{}, "a card that was asked for (--devices) is not here"};
     }
     return no_card();

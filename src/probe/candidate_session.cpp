@@ -97,7 +97,7 @@ StageAnswer CandidateSession::ask_devices() {
   }
   const std::string visible = count_of(static_cast<std::uint64_t>(count), "visible device");
   if (absent.empty()) return passed(visible);
-  return wrong(visible + "; there is no device " + join(absent, ", "));
+  return wrong(visible + "; " + std::string(kNoSuchDevice) + join(absent, ", "));
 }
 
 bool CandidateSession::count_devices() {

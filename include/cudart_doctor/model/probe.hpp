@@ -139,6 +139,10 @@ struct ProbeDriver {
   int version = 0;  ///< cuDriverGetVersion
 };
 
+/// How the detail of stage `devices` ends where the runtime sees cards, but not all that were asked
+/// for; their numbers follow.
+inline constexpr std::string_view kNoSuchDevice = "there is no device ";
+
 /// A device as NVML or /proc shows it, before anything of CUDA runs.
 struct CardUse {
   std::string uuid;

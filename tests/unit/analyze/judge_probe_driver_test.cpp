@@ -220,6 +220,24 @@ TEST_CASE("DR11: a driver that fits, and no card") {
        {"802", first_call(802, 13000), "absent"}});
 }
 
+TEST_CASE(
+    "a card of --devices that is not here is a slip, no fault of the node, and no clean bill") {
+  for (const bool others : {false, true}) {
+    const Report report = failing(Stage::devices, std::nullopt)
+                              .with([&](Snapshot& snapshot) {
+                                snapshot.probe.decision = ProbeDecision::run;
+                                stage_of(snapshot, Stage::devices).detail =
+                                    "1 visible device; there is no device 63";
+                                if (!others) snapshot.probe.devices.clear();
+                              })
+                              .judge();
+    CHECK(report.findings.empty());
+    CHECK(report.verdict.exit_code == 3);
+    CHECK(report.verdict.undecided.find("a card that was asked for (--devices) is not here") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("DR14: CUDA_VISIBLE_DEVICES that leaves no card is the user's affair") {
   struct Row {
     std::string_view value;
