@@ -89,7 +89,7 @@ class Hostile(Case):
         path = self.load_from(folder)
         victim = self.victim(f"load({path!r})", "libc.prctl(15, b'\\x1b[31m|\\n\\xff<b>', 0, 0, 0)",
                              env=support.clean_environment(LD_LIBRARY_PATH="/a\x1b]0;t\x07b\u202e", CUDA_HOME="\n::warning::\x1b[2J"))
-        commands = [["--pid", victim.pid, "--probe", "off"], ["tree", "--pid", victim.pid], ["--all"]]
+        commands = [["--pid", victim.pid, "--probe", "off"], ["tree", "--pid", victim.pid], ["--all", "--timeout", 20]]
         formats = {0: ["text", "json", "line", "markdown", "html", "junit", "prometheus"], 1: (few := ["text", "json", "line", "prometheus"]), 2: few}
         for number, command in enumerate(commands):
             for form in formats[number]:
