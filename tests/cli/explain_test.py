@@ -112,6 +112,7 @@ class Logs(Case):
 
     @support.native
     def test_memory_does_not_grow_with_the_log(self):
+        support.need_no_sanitizer(self)
         for text in (b"x" * 99 + b"\n", b"x", STUB, b"\x1b[31m", b"x\0", b"x\r"):
             done = subprocess.run(["sh", "-c", 'ulimit -v 262144 && exec "$0" explain -', DOCTOR],
                                   input=text * ((32 << 20) // len(text)), capture_output=True,
