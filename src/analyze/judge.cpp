@@ -126,6 +126,11 @@ std::string undecided_reason(const Report& report) {
   if (unread > 0) {
     return count_of(unread, "mapped library", "mapped libraries") + " could not be read";
   }
+  // What a program would get from its packages is the question there.
+  const std::size_t folders = snapshot.python.unread_directories.size();
+  if (snapshot.environment_only && folders > 0) {
+    return count_of(folders, "Python directory", "Python directories") + " could not be read";
+  }
   const auto open = std::find_if(
       report.candidates.begin(), report.candidates.end(), [](const Candidate& candidate) {
         return candidate.loaded && candidate.kind == RuntimeKind::undetermined;

@@ -56,6 +56,12 @@ std::vector<std::string> blind_spots(ReportReader& reader, const Json& report) {
   std::vector<std::string> out;
   const std::size_t unread = reader.array(capture, "unread").size();
   if (unread != 0) out.push_back(count_of(unread, "object") + " could not be read");
+  const std::size_t folders =
+      reader.array(reader.object(report, "python"), "unread_directories").size();
+  if (folders != 0) {
+    out.push_back(count_of(folders, "Python directory", "Python directories") +
+                  " could not be read");
+  }
   if (reader.flag(capture, "maps_truncated")) out.emplace_back("the list of mappings was cut");
   if (!reader.flag(capture, "maps_consistent")) {
     out.emplace_back("the list of mappings changed while it was read");

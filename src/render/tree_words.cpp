@@ -161,6 +161,10 @@ std::string tree_sentence(const TreeReport& report) {
     return open == 1 ? "The one process could not be read."
                      : "None of " + std::to_string(open) + " processes could be read.";
   }
+  if (const std::size_t with_cuda = count_state(report, ProcessState::unjudged);
+      judged == 0 && with_cuda != 0) {
+    return count_of(with_cuda, "process", "processes") + " with CUDA could not be judged.";
+  }
   if (judged == 0) {
     return report.scope == TreeScope::tree
                ? "No process of this tree holds anything of CUDA" + open_words(report)

@@ -83,8 +83,10 @@ class Named(Case):
             self.skipTest("needs root")
         os.chmod(self.root / "lib", 0o700)
         ended = support.doctor("--json", "--python", self.root, user=support.NOBODY)
-        self.assertIn(ended.code, (0, 3), ended.message)
+        self.assertEqual(ended.code, 3, ended.message)
         self.assertNotEqual(ended.document["python"]["unread_directories"], [])
+        line = support.doctor("--format", "line", "--python", self.root, user=support.NOBODY).text
+        self.assertRegex(line, r"^UNKNOWN \d+ Python director(y|ies) could not be read")
 
 
 support.main()

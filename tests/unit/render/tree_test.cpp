@@ -399,6 +399,15 @@ TEST_CASE("the first line names the gravest process, the last one how it ends") 
   CHECK(std::ranges::any_of(lines, [](const auto& line) { return line.starts_with("UNSEEN"); }));
 }
 
+TEST_CASE("a process with CUDA that could not be judged is not called one without") {
+  TreeReport report;
+  report.processes = {process(1, 0, "a"), process(2, 1, "b"), process(3, 1, "c")};
+  report.processes[1].state = ProcessState::unjudged;
+  report.processes[2].state = ProcessState::unread;
+  conclude(report);
+  CHECK(tree_sentence(report) == "1 process with CUDA could not be judged.");
+}
+
 TEST_CASE("a healthy verdict speaks of what could be read where something could not") {
   TreeReport report;
   report.processes = {process(1, 0, "a"), judged(process(2, 1, "b"), std::nullopt, "")};
