@@ -114,7 +114,8 @@ std::vector<std::string> unpacked(std::string_view bytes) {
   return out;
 }
 
-/// The step of read_judging. The files are no path of it: they are not left out at another try.
+/// The step of read_judging_until. The files are no path of it: they are not left out at another
+/// try.
 std::string reading_named(const Options& options) {
   std::string step = "read the command line's files";
   for (const auto* const files : {&options.profiles, &options.allow_files}) {
@@ -125,7 +126,7 @@ std::string reading_named(const Options& options) {
 
 /// What one attempt has to respect.
 struct Attempt {
-  const JudgeOptions* how;            ///< nullptr: the files are still to be read.
+  const JudgeOptions& how;
   const Recording* recording;         ///< Of `run`, or nullptr.
   int memory;                         ///< As CaptureOptions::memory.
   Clock::time_point end;              ///< Of the whole inspection.
@@ -148,12 +149,10 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
   Progress& progress = attempt.progress;
   // The libraries of --load may have something to say on stderr.
   if (options.load.empty()) give_up_standard_error();
-  progress.set(reading_named(options), {});
-  const auto how = attempt.how != nullptr ? *attempt.how : read_judging(options);
-  if (!how) return failed(options, how.error());
+  const JudgeOptions& how = attempt.how;
   if (!options.from.empty()) {
     progress.set("read the snapshot " + options.from, {});
-    return replayed(options, *how, attempt.finish);
+    return replayed(options, how, attempt.finish);
   }
   progress.set("find the process", {});
   auto target = target_of(options, world);
@@ -173,7 +172,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
   if (!snapshot) return failed(options, snapshot.error());
   if (attempt.recording != nullptr) snapshot->recording = RecordingFact::known(*attempt.recording);
   progress.set("judge", {});
-  Report report = identify(std::move(*snapshot), *how, &run_both);
+  Report report = identify(std::move(*snapshot), how, &run_both);
   // No path for the supervisor: a probe that takes long is not to be left out at another try.
   report.snapshot.probe =
       probe_runtimes(report, options.probe,
@@ -183,7 +182,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
   if (options.command == Command::snapshot) {
     progress.set("write the snapshot", options.directory);
     const std::string kept = kept_text(report.snapshot, options.directory);
-    report = shown(options, std::move(report), *how);
+    report = shown(options, std::move(report), how);
     const auto written = write_bundle(redacted(std::move(report.snapshot)), options.directory);
     if (!written) return failed(options, written.error());
     WorkResult result;
@@ -191,7 +190,7 @@ WorkResult work(const Options& options, const World& world, const Attempt& attem
     return result;
   }
   progress.set("judge", {});
-  return attempt.finish(std::move(report), *how);
+  return attempt.finish(std::move(report), how);
 }
 
 }  // namespace
@@ -204,12 +203,6 @@ CaptureRules capture_rules(ScanDepth depth) {
           .wanted = &wanted};
 }
 
-Result<JudgeOptions> read_judging(const Options& options) {
-  const auto texts = read_allow_files(options.allow_files);
-  if (!texts) return tl::unexpected(texts.error());
-  return judging_of(options, *texts);
-}
-
 Report& kept_until_exit(Report report) {
   // In reach of whatever looks for leaks.
   static Report* kept = nullptr;
@@ -218,7 +211,7 @@ Report& kept_until_exit(Report report) {
 }
 
 Result<JudgeOptions> read_judging_until(const Options& options, Clock::time_point end) {
-  if (options.profiles.empty() && options.allow_files.empty()) return read_judging(options);
+  if (options.profiles.empty() && options.allow_files.empty()) return judging_of(options, {});
   // By a child: it can be left. What it read is not read again, since a pipe gives it once.
   const auto read =
       run_within(left_until(end), reading_named(options), [&]() -> Result<std::string> {
@@ -236,7 +229,10 @@ milliseconds left_until(Clock::time_point end) {
 }
 
 WorkResult supervised(const Inspection& inspection, const Finish& finish) {
-  const auto& [options, world, end, how, recording, memory] = inspection;
+  const auto& [options, world, end, given, recording, memory] = inspection;
+  const auto how =
+      given != nullptr ? Result<JudgeOptions>(*given) : read_judging_until(options, end);
+  if (!how) return failed(options, how.error());
   std::set<std::string> skip;
   while (true) {
     const SuperviseOptions limits{.deadline = left_until(end),
@@ -244,7 +240,7 @@ WorkResult supervised(const Inspection& inspection, const Finish& finish) {
     Supervisor supervisor;
     auto result = supervisor.run(limits, [&](Progress& progress) {
       try {
-        return work(options, world, {how, recording, memory, end, skip, progress, finish});
+        return work(options, world, {*how, recording, memory, end, skip, progress, finish});
       } catch (const std::bad_alloc&) {
         return failed(options, {ErrorKind::limit,
                                 "the inspection needs more memory than it may take (512 MiB)", 0});

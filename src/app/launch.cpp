@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -17,6 +16,7 @@
 #include "cudart_doctor/app/outcome.hpp"
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/sys/clock.hpp"
+#include "cudart_doctor/sys/new_folder.hpp"
 #include "cudart_doctor/sys/output_file.hpp"
 #include "cudart_doctor/sys/stale_recorders.hpp"
 #include "launcher.hpp"
@@ -32,22 +32,11 @@ Result<std::string> without_text(const Result<void>& done) {
 /// The folder of --record has to be new or empty; to say so after the command has run is too late,
 /// and so it is made.
 Result<void> make_record(const std::string& folder) {
-  const auto refuse = [&](const std::string& reason) {
-    return fail(ErrorKind::usage, "--record: " + escape_foreign(folder) + reason);
-  };
-  if (is_strangers_link(folder.substr(0, folder.find_last_not_of('/') + 1))) {
-    return refuse(" is a symbolic link of another user, not followed");
-  }
-  std::error_code error;
-  const bool taken =
-      std::filesystem::exists(folder, error) &&
-      (!std::filesystem::is_directory(folder, error) || !std::filesystem::is_empty(folder, error));
-  if (taken) return refuse(" is there already and not an empty folder");
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return refuse(" cannot be made: " + std::string(std::strerror(errno)));
-  }
-  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
-  return refuse(" cannot be written to: " + std::string(std::strerror(errno)));
+  const auto made = NewFolder::make(folder);
+  if (!made) return fail(ErrorKind::usage, "--record: " + made.error().message);
+  if (::faccessat(made->fd(), ".", W_OK | X_OK, AT_EACCESS) == 0) return {};
+  return fail(ErrorKind::usage, "--record: " + escape_foreign(folder) +
+                                    ": cannot be written to: " + std::strerror(errno));
 }
 
 Result<std::optional<OutputWatch>> watch_output(const ReadyCondition& ready) {

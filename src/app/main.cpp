@@ -64,8 +64,6 @@ void take_standard_descriptors() {
   if (fd > STDERR_FILENO) ::close(fd);
 }
 
-void annotate(std::string_view lines) { (void)cudart_doctor::write_all(STDERR_FILENO, lines); }
-
 cudart_doctor::Result<void> write_to_stderr(const std::string& /*path*/, std::string_view bytes) {
   return cudart_doctor::write_all(STDERR_FILENO, bytes);
 }
@@ -88,8 +86,8 @@ int print_usage_error(const cudart_doctor::Immediate& immediate) {
                         immediate.exit_style,
                         immediate.exit_code};
   (void)write_all(STDOUT_FILENO, rendered_failure(failure, immediate.format));
-  (void)write_all(STDERR_FILENO, "cudart-doctor: " + immediate.text);
-  if (immediate.annotate == Annotate::github) annotate(render_error_github(failure));
+  say("cudart-doctor: " + immediate.text);
+  if (immediate.annotate == Annotate::github) say(render_error_github(failure));
   return immediate.exit_code;
 }
 
@@ -140,7 +138,7 @@ int run_program(int argc, char** argv) {
                             .note = &log_info,
                             .tell = &tell,
                             .terminal_columns = terminal_columns(descriptor),
-                            .annotate = &annotate,
+                            .annotate = &say,
                             .colour_by_itself = colour_by_itself(descriptor),
                             .start_state = start_state});
 }

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "cudart_doctor/analyze/tree.hpp"
@@ -13,6 +15,7 @@
 #include "cudart_doctor/base/text.hpp"
 #include "cudart_doctor/collect/process_facts.hpp"
 #include "cudart_doctor/collect/survey.hpp"
+#include "cudart_doctor/formats/proc_text.hpp"
 #include "cudart_doctor/sys/clock.hpp"
 #include "cudart_doctor/sys/crew.hpp"
 #include "cudart_doctor/sys/process_tree.hpp"
@@ -23,6 +26,10 @@ namespace {
 
 /// How often a look is begun anew without the file that did not answer.
 constexpr int kMostTries = 4;
+
+/// Files of /proc/PID that lie in the memory of the process, where each page may be in a file that
+/// never answers. A look without them still tells something.
+constexpr std::array<std::string_view, 3> kInMemory = {"/mem", "/environ", "/cmdline"};
 
 Result<std::int64_t> root_of(const ManyLook& look) {
   if (look.options.pid) return *look.options.pid;
@@ -68,7 +75,8 @@ class Workers {
   using Work =
       std::function<std::string(std::size_t index, const std::set<std::string>& skip, Progress&)>;
 
-  Result<void> run(std::vector<std::size_t> tasks, const Work& work,
+  /// `end`: of all of them.
+  Result<void> run(std::vector<std::size_t> tasks, SteadyTime end, const Work& work,
                    const std::function<void(std::size_t index, ProcessAnswer answer)>& taken) {
     for (int attempt = 0; attempt < kMostTries && !tasks.empty(); ++attempt) {
       std::vector<std::size_t> again;
@@ -93,8 +101,9 @@ class Workers {
                                   if (may_help && learn(tasks[lost.task], lost.step.path)) {
                                     again.push_back(tasks[lost.task]);
                                   }
-                                }};
-      const auto done = run_crew(limits(), tasks.size(), calls);
+                                },
+                            .owner = [&](std::size_t task) { return user_of(tasks[task]); }};
+      const auto done = run_crew(limits(end), tasks.size(), calls);
       if (!done) return done;
       tasks = std::move(again);
     }
@@ -102,10 +111,20 @@ class Workers {
   }
 
  private:
-  [[nodiscard]] CrewLimits limits() const {
-    return {.end = look_.end,
+  [[nodiscard]] CrewLimits limits(SteadyTime end) const {
+    return {.end = end,
             .per_task = std::min(kProcessLimit, look_.options.timeout / 6),
             .workers = has_two_cpus() ? 2U : 1U};
+  }
+  /// The user who started it: a process can hide behind root's name in the owner of its folder in
+  /// /proc, or by a set-user-ID program. One that cannot be asked pays for itself.
+  [[nodiscard]] std::uint64_t user_of(std::size_t index) const {
+    const auto pid = static_cast<std::uint64_t>(processes_[index].facts.pid);
+    constexpr std::uint64_t kNoUser = std::uint64_t{1} << 32U;
+    const auto process = ProcDirectory::open(look_.world.proc_root + "/" + std::to_string(pid));
+    const auto text = process ? process->read_file("status") : tl::unexpected(process.error());
+    const auto uid = text ? parse_status(*text).uid : std::nullopt;
+    return uid ? std::uint64_t{*uid} : kNoUser + pid;
   }
   /// Whose paths are the same: processes of one mount namespace with one root. A container must not
   /// have a path left out for those of others.
@@ -122,14 +141,18 @@ class Workers {
     const auto found = skip_.find(view_of(index));
     return found == skip_.end() ? std::set<std::string>() : found->second;
   }
-  /// A file of the process itself is nobody else's: to leave it out helps no other.
+  /// False where it did not answer although it is left out, or cannot be.
   bool learn(std::size_t index, const std::string& path) {
     std::set<std::string>& skip = skip_[view_of(index)];
-    if (path.starts_with(look_.world.proc_root + "/")) {
-      return path.find("/driver/") != std::string::npos && skip.insert(path).second;
+    if (!path.starts_with(look_.world.proc_root + "/")) {
+      skip.insert(path);
+      return true;
     }
-    skip.insert(path);
-    return true;
+    const bool can_be = path.find("/driver/") != std::string::npos ||
+                        std::ranges::any_of(kInMemory, [&path](std::string_view name) {
+                          return path.ends_with(name);
+                        });
+    return can_be && skip.insert(path).second;
   }
   void lose(std::size_t index, ErrorKind kind, std::string note) {
     NodeProcess& process = processes_[index];
@@ -194,8 +217,10 @@ class Glances {
 
 Result<void> glance(const ManyLook& look, TreeReport& report, Workers& workers) {
   Glances glances(look, report.scope == TreeScope::tree ? SurveyDepth::facts : SurveyDepth::count);
+  // Those that do not answer have to leave time for the full looks at the others.
+  const SteadyTime begin = std::chrono::steady_clock::now();
   return workers.run(
-      all_of(report.processes),
+      all_of(report.processes), begin + (look.end - begin) / 2,
       [&](std::size_t index, const std::set<std::string>& skip, Progress& progress) {
         auto process = glances.look(report.processes[index].facts.pid, skip, progress);
         if (!process) return std::string();
@@ -256,7 +281,7 @@ class FullLooks {
   Result<void> judge(std::vector<std::size_t> tasks) {
     Glances glances(look_, SurveyDepth::count);
     return workers_.run(
-        std::move(tasks),
+        std::move(tasks), look_.end,
         [&](std::size_t index, const std::set<std::string>& skip, Progress& progress) {
           const NodeProcess& process = seen_.report.processes[index];
           ProcessAnswer answer = judge_process(look_, process, skip, progress);

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cudart_doctor/base/text.hpp"
-#include "cudart_doctor/sys/output_file.hpp"
+#include "cudart_doctor/sys/new_folder.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
 #include "cudart_doctor/sys/unique_fd.hpp"
 
@@ -37,19 +37,12 @@ Result<void> write_file(int directory, const char* name, std::string_view bytes)
 }
 
 /// Both files, or none of them.
-Result<void> write_files(const std::string& directory, const Snapshot& snapshot) {
-  auto folder = ProcDirectory::open(directory);
-  if (!folder) return tl::unexpected(folder.error());
-  auto names = folder->list(".");
-  if (!names) return tl::unexpected(names.error());
-  if (!names->empty()) {
-    return fail(ErrorKind::usage, escape_foreign(directory) + ": the directory is not empty");
-  }
+Result<void> write_files(int folder, const Snapshot& snapshot) {
   // The JSON last: a bundle without it is one that was not finished.
-  auto done = write_file(folder->fd(), kMapsName, snapshot.maps.text);
+  auto done = write_file(folder, kMapsName, snapshot.maps.text);
   if (!done) return done;
-  done = write_file(folder->fd(), kJsonName, snapshot_to_json(snapshot));
-  if (!done) ::unlinkat(folder->fd(), kMapsName, 0);
+  done = write_file(folder, kJsonName, snapshot_to_json(snapshot));
+  if (!done) ::unlinkat(folder, kMapsName, 0);
   return done;
 }
 
@@ -78,18 +71,11 @@ Result<std::string> read_file(const ProcDirectory& directory, const char* name) 
 }  // namespace
 
 Result<void> write_bundle(const Snapshot& snapshot, const std::string& directory) {
-  // With a slash at its end a link would be what it leads to.
-  if (is_strangers_link(directory.substr(0, directory.find_last_not_of('/') + 1))) {
-    return fail(ErrorKind::usage,
-                escape_foreign(directory) + ": a symbolic link of another user, not followed");
-  }
-  const bool made = ::mkdir(directory.c_str(), 0700) == 0;
-  if (!made && errno != EEXIST) {
-    return tl::unexpected(system_error(errno, directory, Need::file_access));
-  }
-  auto done = write_files(directory, snapshot);
+  const auto folder = NewFolder::make(directory);
+  if (!folder) return tl::unexpected(folder.error());
+  auto done = write_files(folder->fd(), snapshot);
   // With nothing left the same command can be given again.
-  if (!done && made) ::rmdir(directory.c_str());
+  if (!done) folder->remove();
   return done;
 }
 

@@ -72,12 +72,18 @@ struct SideLook {
 
 /// Link map and environment: what lies in the target's memory.
 SideLook read_memory_facts(const CaptureContext& context) {
-  context.progress("read link map", context.process.path());
-  ProcessMemory memory(context.process, context.callable_pid(context.options.pid),
-                       context.options.memory);
+  context.progress("read link map", context.process.shown("mem"));
+  ProcessMemory memory = context.memory(context.callable_pid(context.options.pid));
   CachedSource cache(memory, kMemoryBlock);
   SideLook look;
   look.link = read_link_map(cache, read_auxv(context.process));
+  // Its beginning and its end are where the process says, and so may be any page.
+  const std::string environ = context.process.shown("environ");
+  if (context.is_skipped(environ)) {
+    look.environment = Fact<Environment>::unknown(no_answer(environ).message);
+    return look;
+  }
+  context.progress("read environment", environ);
   look.environment = read_environment(context.process, cache, look.link ? &*look.link : nullptr);
   return look;
 }
@@ -203,8 +209,7 @@ Result<void> read_live_facts(const CaptureContext& context, const ProcDirectory&
   const std::int32_t version = look.link ? look.link->version : 0;
   take_side_look(std::move(look), snapshot);
   const PythonSigns signs = find_python_signs(snapshot.objects);
-  ProcessMemory memory(context.process, context.callable_pid(context.options.pid),
-                       context.options.memory);
+  ProcessMemory memory = context.memory(context.callable_pid(context.options.pid));
   Result<void> python;
   const SlotPlaces places = read_objects(context, memory, snapshot, [&] {
     disk.know_objects();
@@ -214,7 +219,7 @@ Result<void> read_live_facts(const CaptureContext& context, const ProcDirectory&
   if (!python) return python;
   disk.use_objects();
   take_libc(snapshot, version);
-  context.progress("read slots", context.process.path());
+  context.progress("read slots", context.process.shown("mem"));
   read_slots(memory, places, snapshot);
   return {};
 }
@@ -242,6 +247,13 @@ Result<Snapshot> capture_process(const CaptureOptions& options, const CaptureRul
   if (!files->note().empty()) snapshot.capture.notes.push_back(files->note());
   const auto silent = silent_mounts(*process, options.skip_paths);
   const CaptureContext context{options, rules, *process, *files, options.progress, silent};
+  if (const std::string line = process->shown("cmdline"); context.is_skipped(line)) {
+    snapshot.process.command_line =
+        Fact<std::vector<std::string>>::unknown(no_answer(line).message);
+  } else {
+    context.progress("read command line", line);
+    snapshot.process.command_line = read_command_line(*process);
+  }
   if (const std::string exe = process->shown("exe"); !context.is_skipped(exe)) {
     context.progress("read executable", exe);
     auto supported = check_supported(*process, options.pid);

@@ -34,14 +34,6 @@ std::map<std::string, std::uint64_t> read_namespaces(const ProcDirectory& proces
   return namespaces;
 }
 
-Fact<std::vector<std::string>> read_command_line(const ProcDirectory& process) {
-  // The kernel lets it be 6 MB, of bytes that take ten times as much where they are escaped.
-  constexpr std::uint64_t kMost = 256u << 10;
-  auto text = process.read_file("cmdline", kMost);
-  if (!text) return Fact<std::vector<std::string>>::unknown(text.error().message);
-  return Fact<std::vector<std::string>>::known(parse_cmdline(*text));
-}
-
 Fact<std::string> read_executable(const ProcDirectory& process) {
   auto text = process.read_link("exe");
   if (!text) return Fact<std::string>::unknown(text.error().message);
@@ -129,9 +121,16 @@ Result<ProcessFacts> read_process_facts(const ProcDirectory& process, std::int64
   }
   facts.rights = read_rights(process, status);
   facts.executable = read_executable(process);
-  facts.command_line = read_command_line(process);
   facts.namespaces = read_namespaces(process);
   return facts;
+}
+
+Fact<std::vector<std::string>> read_command_line(const ProcDirectory& process) {
+  // The kernel lets it be 6 MB, of bytes that take ten times as much where they are escaped.
+  constexpr std::uint64_t kMost = 256u << 10;
+  auto text = process.read_file("cmdline", kMost);
+  if (!text) return Fact<std::vector<std::string>>::unknown(text.error().message);
+  return Fact<std::vector<std::string>>::known(parse_cmdline(*text));
 }
 
 std::uint32_t count_children(const ProcDirectory& process, std::int64_t pid) {

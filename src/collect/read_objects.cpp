@@ -70,7 +70,7 @@ SlotPlaces read_objects(const CaptureContext& context, ProcessMemory& memory, Sn
   };
   const ObjectReader::Route route = reader.route();
   run_together(context, own, [&, pid = memory.pid()](const CaptureContext& second) {
-    ProcessMemory second_memory(second.process, pid, second.options.memory);
+    ProcessMemory second_memory = second.memory(pid);
     ObjectReader second_reader(second, second_memory);
     second_reader.learn(route);
     queue.read_rest(second_reader);

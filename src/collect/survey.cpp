@@ -114,7 +114,13 @@ NodeProcess Survey::look(std::int64_t pid, const std::set<std::string>& skip) {
 void Survey::look_at_maps(const ProcDirectory& process, NodeProcess& out) {
   if (options_.depth == SurveyDepth::facts) {
     // What cannot be read of them is unknown; the maps decide what becomes of the process.
-    if (auto facts = read_process_facts(process, out.facts.pid)) out.facts = std::move(*facts);
+    if (auto facts = read_process_facts(process, out.facts.pid)) {
+      out.facts = std::move(*facts);
+      if (const std::string line = process.shown("cmdline"); !skip_.contains(line)) {
+        step("read command line", line);
+        out.facts.command_line = read_command_line(process);
+      }
+    }
   }
   const std::string name = process.shown("maps");
   step("read maps", name);
@@ -149,10 +155,13 @@ void Survey::look_at_maps(const ProcDirectory& process, NodeProcess& out) {
   }
   if (!holds_cuda) return;
   out.state = ProcessState::unjudged;
-  step("compare with others", process.path());
   // Its number in our own PID namespace only where /proc is of that.
   const bool own = root_.path() == "/proc" && root_.is_procfs();
-  out.likeness = likeness_of(process, own ? out.facts.pid : 0, compared, options_.salt);
+  // One whose memory does not answer is like no other.
+  if (const std::string memory = process.shown("mem"); !skip_.contains(memory)) {
+    step("read link map", memory);
+    out.likeness = likeness_of(process, own ? out.facts.pid : 0, compared, options_.salt);
+  }
   if (const auto status = process.read_file("status")) {
     out.facts.ns_pids = parse_status(*status).ns_pids;
   }

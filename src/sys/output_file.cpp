@@ -1,15 +1,17 @@
 #include "cudart_doctor/sys/output_file.hpp"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
+#include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/sys/place.hpp"
 #include "cudart_doctor/sys/unique_fd.hpp"
 
 namespace cudart_doctor {
@@ -20,23 +22,25 @@ tl::unexpected<Error> cannot_write(const std::string& path, int error) {
               "cannot write " + escape_foreign(path) + ": " + std::strerror(error), error);
 }
 
-/// Which file may be behind the name that is opened; what was looked at before it was opened may be
-/// gone, with another user's link in its place.
-using IsExpected = bool(const struct stat& status);
+/// What find() said, as a sentence on the whole path.
+tl::unexpected<Error> cannot_write(const std::string& path, const Error& error) {
+  if (error.sys_errno != 0) return cannot_write(path, error.sys_errno);
+  return fail(ErrorKind::usage, "cannot write " + escape_foreign(path) + ": " + error.message);
+}
 
-bool is_regular(const struct stat& status) { return S_ISREG(status.st_mode); }
-bool is_no_regular(const struct stat& status) { return !S_ISREG(status.st_mode); }
-bool is_new(const struct stat& status) { return S_ISREG(status.st_mode) && status.st_size == 0; }
-
-Result<void> write_opened(const std::string& path, int flags, IsExpected* is_expected,
-                          std::string_view bytes) {
+/// `is_regular`: what was seen there. Another thing may have taken its place since.
+Result<void> write_in_place(const std::string& path, const Place& place, bool is_regular,
+                            std::string_view bytes) {
+  const int no_link = place.is_kernel_link() ? 0 : O_NOFOLLOW;
   const UniqueFd fd(
-      ::open(path.c_str(), (flags & ~O_TRUNC) | O_WRONLY | O_CLOEXEC | O_NOCTTY, 0666));
+      ::openat(place.folder(), place.name(), O_WRONLY | O_CLOEXEC | O_NOCTTY | no_link));
   if (!fd.valid()) return cannot_write(path, errno);
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return cannot_write(path, errno);
-  if (!is_expected(status)) return cannot_write(path, ELOOP);
-  if ((flags & O_TRUNC) != 0 && ::ftruncate(fd.get(), 0) != 0) return cannot_write(path, errno);
+  if (S_ISREG(status.st_mode) != is_regular || place.is_strangers(status)) {
+    return cannot_write(path, ELOOP);
+  }
+  if (is_regular && ::ftruncate(fd.get(), 0) != 0) return cannot_write(path, errno);
   const auto written = write_all(fd.get(), bytes);
   if (!written && written.error().sys_errno != EPIPE) {
     return cannot_write(path, written.error().sys_errno);
@@ -65,21 +69,38 @@ void take_over(int fd, const struct stat& old) {
 /// (a container's termination log, for a user who is not root).
 bool is_closed_folder(int error) { return error == EACCES || error == EPERM || error == EROFS; }
 
-/// Writes a new file beside `path` and renames it: rename only replaces within one file system.
+/// A new file in the folder of `place`, of mode 0600, and its name there. Errors: io with errno.
+Result<std::pair<UniqueFd, std::string>> make_temporary(const Place& place) {
+  constexpr int kTries = 100;
+  int error = EEXIST;
+  for (int i = 0; i < kTries && error == EEXIST; ++i) {
+    std::uint64_t random = 0;
+    if (::getrandom(&random, sizeof random, 0) != sizeof random) random = std::uint64_t(::getpid());
+    // A name that does not depend on the place's: that may be as long as names can be.
+    std::string name = ".cudart-doctor." + std::to_string(random + std::uint64_t(i));
+    UniqueFd fd(::openat(place.folder(), name.c_str(),
+                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (fd.valid()) return std::pair(std::move(fd), std::move(name));
+    error = errno;
+  }
+  return fail(ErrorKind::io, std::strerror(error), error);
+}
+
+/// Writes a new file beside `place` and renames it: rename only replaces within one file system.
 /// `old` is the file there now, or nullptr.
-Result<void> replace_file(const std::string& path, const struct stat* old, std::string_view bytes) {
-  // A name that does not depend on path's: that may be as long as names can be.
-  std::string temporary = path.substr(0, path.rfind('/') + 1) + ".cudart-doctor.XXXXXX";
-  const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd.valid()) {
-    const int error = errno;
-    if (old != nullptr && is_closed_folder(error))
-      return write_opened(path, O_TRUNC | O_NOFOLLOW, &is_regular, bytes);
+Result<void> replace_file(const std::string& path, const Place& place, const struct stat* old,
+                          std::string_view bytes) {
+  const auto made = make_temporary(place);
+  if (!made) {
+    const int error = made.error().sys_errno;
+    if (old != nullptr && is_closed_folder(error)) return write_in_place(path, place, true, bytes);
     return cannot_write(path, error);
   }
+  const auto& [fd, temporary] = *made;
+  const auto remove = [&place, &name = temporary] { ::unlinkat(place.folder(), name.c_str(), 0); };
   const auto written = write_all(fd.get(), bytes);
   if (!written) {
-    ::unlink(temporary.c_str());
+    remove();
     return cannot_write(path, written.error().sys_errno);
   }
   if (old != nullptr) {
@@ -87,27 +108,14 @@ Result<void> replace_file(const std::string& path, const struct stat* old, std::
   } else {
     ::fchmod(fd.get(), usual_mode());
   }
-  if (::rename(temporary.c_str(), path.c_str()) == 0) return {};
+  if (::renameat(place.folder(), temporary.c_str(), place.folder(), place.name()) == 0) return {};
   const int error = errno;
-  ::unlink(temporary.c_str());
+  remove();
   // A bind-mounted file cannot be renamed over; nor can, in a sticky folder, another user's.
   if (error == EBUSY || (old != nullptr && is_closed_folder(error))) {
-    return write_opened(path, O_TRUNC | O_NOFOLLOW, &is_regular, bytes);
+    return write_in_place(path, place, true, bytes);
   }
   return cannot_write(path, error);
-}
-
-bool is_strangers(const struct stat& link) {
-  return link.st_uid != 0 && link.st_uid != ::geteuid();
-}
-
-/// `path` with its links followed, so that a link stays one and its target is replaced.
-std::string followed(const std::string& path) {
-  char* const real = ::realpath(path.c_str(), nullptr);
-  if (real == nullptr) return path;
-  std::string out(real);
-  std::free(real);
-  return out;
 }
 
 }  // namespace
@@ -124,11 +132,6 @@ Result<void> write_all(int fd, std::string_view bytes) {
   return {};
 }
 
-bool is_strangers_link(const std::string& path) {
-  struct stat link{};
-  return ::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && is_strangers(link);
-}
-
 Result<void> write_output(const std::string& path, std::string_view bytes) {
   if (path == "-") {
     const auto written = write_all(STDOUT_FILENO, bytes);
@@ -137,40 +140,42 @@ Result<void> write_output(const std::string& path, std::string_view bytes) {
     }
     return {};
   }
-  struct stat link{};
-  const bool is_link = ::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode);
-  if (is_link && is_strangers(link)) return cannot_write(path, ELOOP);
-  struct stat status{};
-  if (::stat(path.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) return cannot_write(path, EISDIR);
-    if (!S_ISREG(status.st_mode)) {
-      return write_opened(path, is_link ? 0 : O_NOFOLLOW, &is_no_regular, bytes);
-    }
-    const std::string target = is_link ? followed(path) : path;
-    // Owner and mode are those of the very name that is replaced: no link, even if one came since.
-    if (::lstat(target.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
-      return cannot_write(path, ELOOP);
-    }
-    return replace_file(target, &status, bytes);
+  const auto place = Place::find(path);
+  if (!place) return cannot_write(path, place.error());
+  const auto there = place->look();
+  if (!there) return cannot_write(path, there.error());
+  if (!*there) {
+    return path.ends_with('/') ? cannot_write(path, EISDIR)
+                               : replace_file(path, *place, nullptr, bytes);
   }
-  // A link to nothing: the file is made where it leads.
-  if (is_link) return write_opened(path, O_CREAT, &is_new, bytes);
-  return replace_file(path, nullptr, bytes);
+  const struct stat& old = **there;
+  if (S_ISDIR(old.st_mode)) return cannot_write(path, EISDIR);
+  if (path.ends_with('/')) return cannot_write(path, ENOTDIR);
+  if (place->is_strangers(old)) {
+    return fail(ErrorKind::usage,
+                "cannot write " + escape_foreign(path) +
+                    ": another user's, in a folder to which all may write; that user could read or "
+                    "change the report");
+  }
+  if (!S_ISREG(old.st_mode) || place->is_kernel_link()) {
+    return write_in_place(path, *place, S_ISREG(old.st_mode), bytes);
+  }
+  return replace_file(path, *place, &old, bytes);
 }
 
 Result<void> check_output(const std::string& path) {
   if (path == "-") return {};
-  struct stat status{};
-  const bool is_there = ::stat(path.c_str(), &status) == 0;
-  if (is_there && S_ISDIR(status.st_mode)) return cannot_write(path, EISDIR);
-  const auto refused = [](const std::string& where, int mode) {
-    return ::faccessat(AT_FDCWD, where.c_str(), mode, AT_EACCESS) == 0 ? 0 : errno;
+  const auto place = Place::find(path);
+  if (!place) return cannot_write(path, place.error());
+  const auto there = place->look();
+  if (!there) return cannot_write(path, there.error());
+  if (*there && S_ISDIR((*there)->st_mode)) return cannot_write(path, EISDIR);
+  const auto refused = [&place](const char* name, int mode) {
+    return ::faccessat(place->folder(), name, mode, AT_EACCESS) == 0 ? 0 : errno;
   };
   // Written in place, or replaced where the folder allows it.
-  if (is_there && refused(path, W_OK) == 0) return {};
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int error = refused(folder, W_OK | X_OK);
+  if (*there && refused(place->name(), W_OK) == 0) return {};
+  const int error = refused(".", W_OK | X_OK);
   return error == 0 ? Result<void>() : cannot_write(path, error);
 }
 

@@ -16,6 +16,7 @@ constexpr std::size_t kMaxPieces = 256;
 }  // namespace
 
 Result<std::size_t> ProcessMemory::read_at(std::uint64_t offset, std::span<std::byte> out) {
+  if (refusal_) return tl::unexpected(*refusal_);
   // The kernel takes addresses as signed file offsets in /proc/PID/mem; user addresses are below.
   if (out.empty() || offset > INT64_MAX) return std::size_t{0};
   const std::uint64_t room = static_cast<std::uint64_t>(INT64_MAX) - offset;

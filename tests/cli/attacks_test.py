@@ -119,6 +119,91 @@ class Written(Case):
                 link = self.laid("to-" + target, target)
                 self.assert_refused(link, "run", "--record", link, "--", "echo", "started")
 
+    def assert_nothing_written(self, *command):
+        ended = doctor(*command)
+        self.assertEqual((ended.code, ended.out), (2, b""), ended.message)
+        self.assertEqual(list(self.ours.iterdir()), [])
+        return ended.message
+
+    def test_anothers_link_in_the_middle_of_the_path(self):
+        link = self.laid("to-ours", "ours")
+        self.laid("round", "round")
+        for command in (["--from", GOLDEN, "-o"], ["snapshot", "--pid", self.process.pid, "--dir"]):
+            for place in (link / "report", link / "../to-ours/report", f"{self.folder}//to-ours/./report"):
+                message = self.assert_nothing_written(*command, place)
+                self.assertIn("to-ours is a symbolic link of another user", message)
+            self.assertIn("round", self.assert_nothing_written(*command, self.folder / "round/report"))
+        for option in ("-o", "--record"):
+            self.assertIn("to-ours is a symbolic link", self.assert_nothing_written("run", option, link / "kept", "--", "echo", "started"))
+
+    def test_a_link_in_the_middle_that_is_laid_meanwhile(self):
+        """A folder of ours and another user's link to one, by turns while reports are written below it."""
+        swap = subprocess.Popen(["sh", "-c", 'cd "$1"; mkdir sub; while :; do ln -s ours l; chown -h 65534:65534 l; mv -T sub kept; mv -T l sub; '
+                                             'rm sub; mv -T kept sub; done', "sh", self.folder])
+        try:
+            codes = {doctor("--from", GOLDEN, "--json", "-o", self.folder / "sub/report").code for _ in range(60)}
+        finally:
+            swap.kill()
+            swap.wait()
+        self.assertLessEqual(codes, {1, 2})
+        self.assertEqual(list(self.ours.iterdir()), [])
+        self.assertEqual(list(self.folder.glob("**/.cudart-doctor*")), [])
+
+    def shared_folder(self):
+        """As /tmp is: all may write to it, and each keeps what is his."""
+        folder = self.folder / "shared"
+        folder.mkdir()
+        folder.chmod(0o1777)
+        return folder
+
+    def test_what_another_user_laid_into_a_shared_folder_is_not_used(self):
+        """Whoever owns a file can read and change what is written to it, whatever its mode."""
+        shared = self.shared_folder()
+        report, pipe, kept = shared / "report", shared / "pipe", shared / "kept"
+        report.write_text("theirs")
+        report.chmod(0o666)
+        os.mkfifo(pipe)
+        kept.mkdir()
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        for each in (report, pipe, kept):
+            os.chown(each, NOBODY, NOBODY)
+        for place in (report, pipe):
+            self.assertIn("another user's, in a folder to which all may write", self.assert_nothing_written("--from", GOLDEN, "-o", place))
+        self.assertEqual(report.read_text(), "theirs")
+        self.assertEqual(os.read(reader, 1), b"")
+        for command in (["snapshot", "--pid", self.process.pid, "--dir", kept], ["run", "--record", kept, "--", "echo", "started"]):
+            self.assertIn("another user's, in a folder to which all may write", self.assert_nothing_written(*command))
+        self.assertEqual(list(kept.iterdir()), [])
+
+    def test_ones_own_in_a_shared_folder_is_used(self):
+        shared = self.shared_folder()
+        (shared / "report").write_text("old")
+        (shared / "kept").mkdir()
+        self.assertEqual(doctor("--from", GOLDEN, "-o", shared / "report").code, 1)
+        self.assertNotEqual((shared / "report").read_text(), "old")
+        self.assertEqual(doctor("snapshot", "--pid", self.process.pid, "--dir", shared / "kept").code, 0)
+
+    def test_the_systems_links_are_followed_where_root_has_no_number(self):
+        """In a user namespace that has no root, what is root's looks as if it were nobody's."""
+        theirs, way = self.folder / "theirs", self.folder / "way"
+        theirs.mkdir()
+        os.chown(theirs, 1234, 1234)
+        way.symlink_to("theirs")
+        inside = ["setpriv", "--reuid", "1234", "--regid", "1234", "--clear-groups", "unshare", "--user", "--map-current-user"]
+        if subprocess.run([*inside, "true"], check=False, capture_output=True).returncode != 0:
+            self.skipTest("user namespaces are not allowed here")
+        self.assertEqual(doctor("--from", GOLDEN, "-o", way / "report", program=[*inside, support.DOCTOR]).code, 1)
+        self.assertEqual([each.name for each in theirs.iterdir()], ["report"])
+        # A stranger's link stays one: all may write to the folder that it lies in.
+        shared = self.shared_folder()
+        link = shared / "link"
+        link.symlink_to(theirs)
+        os.lchown(link, 4321, 4321)
+        ended = doctor("--from", GOLDEN, "-o", link / "other", program=[*inside, support.DOCTOR])
+        self.assertEqual(ended.code, 2, ended.message)
+        self.assertIn("symbolic link of another user", ended.message)
+
     def test_ones_own_link_is_followed(self):
         link = self.folder / "mine"
         link.symlink_to("ours")

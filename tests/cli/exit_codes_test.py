@@ -113,7 +113,7 @@ class UsageErrors(Case):
         (self.folder / "used").mkdir()
         (self.folder / "used/x").write_text("kept")
         message = self.failure(2, "snapshot", "--pid", victim.pid, "--dir", self.folder / "used")
-        self.assertIn("not empty", message)
+        self.assertIn("not an empty folder", message)
         self.assertEqual(os.listdir(self.folder / "used"), ["x"])
 
 

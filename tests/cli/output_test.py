@@ -8,6 +8,7 @@ import struct
 import subprocess
 import termios
 import threading
+import time
 
 import support
 from support import Case, DOCTOR, NOBODY, clean_environment, doctor, need_root
@@ -152,6 +153,21 @@ class OutputFile(ReportCase):
         self.assertIn(b'"error"', target.read_bytes())
 
 
+    def test_the_kernels_own_links_lead_where_they_lead(self):
+        victim = self.victim()
+        self.assert_written(f"/proc/{victim.pid}/root{self.folder}/report")
+        for command in ("cat", f"cat >{self.folder}/copy"):
+            done = subprocess.run(["bash", "-c", f'set -o pipefail; "$1" --from "$2" -o /dev/stdout | {command}', "bash", DOCTOR, self.snapshot],
+                                  capture_output=True, timeout=30, env=clean_environment(), check=False)
+            self.assertEqual((done.returncode, done.stderr), (self.code, b""))
+        self.assertEqual((self.folder / "copy").read_bytes(), self.expected)
+        target = self.folder / "file"
+        with open(target, "wb") as file:
+            done = subprocess.run([DOCTOR, "--from", self.snapshot, "-o", "/dev/stdout"], stdout=file, timeout=30, check=False,
+                                  env=clean_environment())
+        self.assertEqual((done.returncode, target.read_bytes()), (self.code, self.expected))
+
+
 class Mounts(ReportCase):
     def in_namespace(self, script, *arguments):
         need_root(self)
@@ -216,6 +232,24 @@ class StandardOutput(ReportCase):
         for command in ("--help", "--version", "policies"):
             code, _, _ = self.shell(f'"$1" {command} >/dev/full')
             self.assertEqual(code, 2, command)
+
+    def test_an_error_stream_that_nobody_reads_keeps_no_exit_code_back(self):
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        self.addCleanup(os.close, write)
+        os.set_blocking(write, False)
+        try:
+            while True:
+                os.write(write, b"x" * 4096)
+        except BlockingIOError:
+            os.set_blocking(write, True)
+        for command, code in ((["--pid", "999999999"], 3), (["--no-such-option"], 2), (["--from", self.folder / "no", "--json"], 2),
+                              (["run", "--timeout", "2", "--", "sh", "-c", "exit 7"], 7)):
+            began = time.monotonic()
+            done = subprocess.run([DOCTOR, *map(str, command)], stdout=subprocess.DEVNULL, stderr=write, timeout=60, check=False,
+                                  env=clean_environment())
+            self.assertEqual(done.returncode, code, command)
+            self.assertLess(time.monotonic() - began, 15, command)
 
     def test_closed_input_and_error_streams_change_nothing(self):
         for closed in ("<&-", "2>&-", "<&- 2>&-"):

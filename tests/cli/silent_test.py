@@ -145,6 +145,63 @@ class AMappedLibrary(Silent):
         self.assert_nothing_left(kind)
 
 
+class ListsOfTheLoader(Silent):
+    """What the loader keeps in the memory of a process: it cannot be left out like a file."""
+    TIMEOUT_S = 12
+    SILENT = 8
+    # The name of a library in the loader's own list lies in a file of its own, and nothing has read it yet.
+    BENT = """
+import ctypes, mmap
+file = open({file!r}, "rb")
+kept.append(mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE))
+kept.append(ctypes.CDLL({library!r}))
+ctypes.c_void_p.from_address(kept[-1]._handle + 8).value = ctypes.addressof(ctypes.c_char.from_buffer(kept[-2]))
+"""
+
+    def bent(self, *commands):
+        bent = self.BENT.format(file=str(self.file), library=str(self.runtime("12.8")))
+        victim = self.victim(*commands, f"exec({bent!r})")
+        # Before the process: it cannot end while the file that it holds open waits for an answer.
+        self.addCleanup(self.end_server)
+        return victim
+
+    def two_copies(self):
+        """What gives RT05."""
+        return [f"load({str(self.runtime(each, folder=each))!r})" for each in ("12.4", "12.8")]
+
+    @each_kind
+    def test_a_list_of_allowances_from_a_pipe_counts_at_each_look(self, kind):
+        """A pipe gives its bytes once, and here not at once."""
+        victim = self.bent(*self.two_copies())
+        self.fall_silent(kind)
+        read, write = os.pipe()
+        late = subprocess.Popen(["sh", "-c", 'sleep 1; echo RT05'], stdout=write)
+        self.addCleanup(late.wait)
+        os.close(write)
+        self.addCleanup(os.close, read)
+        began = time.monotonic()
+        ended = doctor("--pid", victim.pid, "--json", "--timeout", 2 * self.TIMEOUT_S, "--allow-file", f"/dev/fd/{read}", "--log-level", "info",
+                       pass_fds=[read], timeout=60)
+        self.assertLess(time.monotonic() - began, 2 * self.TIMEOUT_S + SLACK_S)
+        self.assertIn(f"looking again without what did not answer: /proc/{victim.pid}/mem", ended.message)
+        self.assertEqual([each["allowed"] is not None for each in ended.document["findings"] if each["id"] == "RT05"], [True], ended.text)
+        self.assert_nothing_left(kind)
+
+    @each_kind
+    def test_the_sick_one_beside_many_is_judged(self, kind):
+        silent = [self.bent() for _ in range(self.SILENT)]
+        sick = self.victim(*self.two_copies())
+        self.fall_silent(kind)
+        ended = self.look("--all", "--json")
+        self.assertEqual(ended.code, 1, ended.text)
+        processes = {each["pid"]: each for each in json.loads(ended.out)["processes"]}
+        self.assertIn("RT05", [each["id"] for each in processes[sick.pid]["verdict"]["findings"]])
+        for victim in silent:
+            # What the files tell is known, what the loader has is not.
+            self.assertEqual(processes[victim.pid]["verdict"]["state"], "undecided", processes[victim.pid])
+        self.assert_nothing_left(kind)
+
+
 class APlaceToWriteTo(Silent):
     def setUp(self):
         super().setUp()

@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <ctime>
 #include <map>
 #include <set>
 
@@ -21,14 +23,16 @@ struct Outcome {
 };
 
 Outcome crew(CrewLimits limits, std::size_t tasks,
-             const std::function<std::string(std::size_t, Progress&)>& work) {
+             const std::function<std::string(std::size_t, Progress&)>& work,
+             const std::function<std::uint64_t(std::size_t)>& owner = {}) {
   Outcome out;
   const auto done = run_crew(
       limits, tasks,
       {.work = work,
        .taken = [&](std::size_t task,
                     const std::string& answer) { CHECK(out.taken.emplace(task, answer).second); },
-       .lost = [&](const LostTask& lost) { CHECK(out.lost.emplace(lost.task, lost).second); }});
+       .lost = [&](const LostTask& lost) { CHECK(out.lost.emplace(lost.task, lost).second); },
+       .owner = owner});
   REQUIRE(done.has_value());
   CHECK(out.taken.size() + out.lost.size() == tasks);
   return out;
@@ -90,6 +94,59 @@ TEST_CASE("a task that never ends costs its own time only, and its step is told"
   }
 }
 
+TEST_CASE("tasks that wait do not keep others waiting") {
+  const auto begin = steady_clock::now();
+  const Outcome out = crew(limits(milliseconds(60'000), milliseconds(4'000)), 40,
+                           [](std::size_t task, Progress&) -> std::string {
+                             if (task >= 10) return "done";
+                             while (true) ::pause();
+                           });
+  // One after another by two workers they would have taken 20 seconds.
+  CHECK(steady_clock::now() - begin < milliseconds(12'000));
+  CHECK(out.taken.size() == 30);
+  CHECK(out.lost.size() == 10);
+}
+
+TEST_CASE("a task that works is not taken for one that waits") {
+  const Outcome out =
+      crew(limits(milliseconds(60'000), milliseconds(30'000), 1), 3, [](std::size_t, Progress&) {
+        static std::size_t kept = 0;
+        const auto begin = std::clock();
+        while (std::clock() - begin < CLOCKS_PER_SEC) ++kept;
+        return std::to_string(::getpid());
+      });
+  REQUIRE(out.taken.size() == 3);
+  CHECK(out.taken.at(0) == out.taken.at(1));
+  CHECK(out.taken.at(1) == out.taken.at(2));
+}
+
+TEST_CASE("whose tasks wait has his others done behind everybody else's") {
+  // Every second one is his and does not answer: more than can wait at once until the end.
+  const auto begin = steady_clock::now();
+  const Outcome out = crew(
+      limits(milliseconds(4'000), milliseconds(3'000)), 200,
+      [](std::size_t task, Progress&) -> std::string {
+        if (task % 2 == 0) return "done";
+        while (true) ::pause();
+      },
+      [](std::size_t task) { return task % 2; });
+  CHECK(out.taken.size() == 100);
+  CHECK(out.lost.size() == 100);
+  CHECK(steady_clock::now() - begin < milliseconds(10'000));
+}
+
+TEST_CASE("what had to come behind the others is done all the same") {
+  const Outcome out = crew(
+      limits(milliseconds(60'000), milliseconds(2'000)), 100,
+      [](std::size_t task, Progress&) -> std::string {
+        if (task >= 8) return "done";
+        while (true) ::pause();
+      },
+      [](std::size_t) { return 7; });
+  CHECK(out.taken.size() == 92);
+  CHECK(out.lost.size() == 8);
+}
+
 TEST_CASE("a task that ends its worker, by signal, exception or exit, is lost alone") {
   const Outcome out = crew(limits(milliseconds(20'000), milliseconds(10'000)), 30,
                            [](std::size_t task, Progress&) -> std::string {
@@ -108,7 +165,7 @@ TEST_CASE("a task that ends its worker, by signal, exception or exit, is lost al
 
 TEST_CASE("at the end of all, what was not begun is told from what did not end") {
   const auto begin = steady_clock::now();
-  const Outcome out = crew(limits(milliseconds(300), milliseconds(10'000), 1), 10,
+  const Outcome out = crew(limits(milliseconds(100), milliseconds(10'000), 1), 10,
                            [](std::size_t task, Progress& progress) -> std::string {
                              if (task < 4) return "done";
                              progress.set("wait", "/x");

@@ -18,11 +18,9 @@ using Finish = std::function<WorkResult(Report report, const JudgeOptions& how)>
 /// What a capture asks the pure layers.
 CaptureRules capture_rules(ScanDepth depth);
 
-/// Reads the files that the command line names. Errors: usage.
-Result<JudgeOptions> read_judging(const Options& options);
-
-/// The same where those files may lie on a file system that does not answer, outside of a worker.
-/// Errors: timeout too, naming the files.
+/// Reads the files that the command line names, once, and before any worker is at work: one may be a
+/// pipe. Errors: usage; timeout, naming the files, where they lie on a file system that does not
+/// answer.
 Result<JudgeOptions> read_judging_until(const Options& options,
                                         std::chrono::steady_clock::time_point end);
 
@@ -30,7 +28,7 @@ struct Inspection {
   const Options& options;  ///< Names the target.
   const World& world;
   std::chrono::steady_clock::time_point end;
-  /// Of read_judging; nullptr: the worker reads the files.
+  /// Of read_judging_until; nullptr: the files are still to be read.
   const JudgeOptions* how = nullptr;
   /// What `run` knows of the process by now; nullptr: it was not started by `run`.
   const Recording* recording = nullptr;

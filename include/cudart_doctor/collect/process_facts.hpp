@@ -14,9 +14,13 @@ namespace cudart_doctor {
 /// Opens /proc/PID. Errors: not_found ("no process with PID 7"), permission (hidepid).
 Result<ProcDirectory> open_process(const ProcDirectory& root, std::int64_t pid);
 
-/// Facts of a process that can be looked into, without its device nodes and without the doctor's
-/// own facts. Errors: not_found (kernel thread, zombie), gone, permission, malformed.
+/// Facts of a process that can be looked into, without its command line, its device nodes and the
+/// doctor's own facts: nothing of this lies in its memory. Errors: not_found (kernel thread,
+/// zombie), gone, permission, malformed.
 Result<ProcessFacts> read_process_facts(const ProcDirectory& process, std::int64_t pid);
+
+/// Lies in its memory, where the process says, and so may never answer.
+Fact<std::vector<std::string>> read_command_line(const ProcDirectory& process);
 
 /// Processes that this one started and that are still its own, so many at least: each thread lists
 /// its own. 0 where the kernel has no such lists.

@@ -12,16 +12,13 @@ namespace cudart_doctor {
 /// reader never sees half a report and a full disk leaves the old one; its mode, and where allowed
 /// its owner, stay, and a link to it stays a link. Devices, pipes, mount points (a container's
 /// termination log is one) and files in a folder where none may be made are written in place. A
-/// reader that closed the pipe is no error. Errors: usage, naming the path.
+/// reader that closed the pipe is no error. Errors: usage, naming the path; another user's link
+/// (Place::find) or file (Place::is_strangers) is one.
 Result<void> write_output(const std::string& path, std::string_view bytes);
 
 /// Whether write_output could do so now, as far as can be told without writing. Errors: usage,
 /// naming the path.
 Result<void> check_output(const std::string& path);
-
-/// Whether `path` is a link that another user laid, root excepted: it says where that user wants
-/// what is ours, perhaps over a file of ours.
-bool is_strangers_link(const std::string& path);
 
 /// Writes all of `bytes` to a descriptor; EINTR is retried. Errors: io with errno.
 Result<void> write_all(int fd, std::string_view bytes);

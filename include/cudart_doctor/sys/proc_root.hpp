@@ -42,6 +42,10 @@ class ProcDirectory {
 
   /// Opens a directory such as "/proc" (or a folder that looks like it).
   static Result<ProcDirectory> open(const std::string& path);
+  /// A directory that is open already; `path` is for messages.
+  static ProcDirectory adopt(UniqueFd fd, std::string path) {
+    return {std::move(fd), std::move(path)};
+  }
   /// Opens a directory below this one.
   [[nodiscard]] Result<ProcDirectory> child(const std::string& name) const;
 
