@@ -69,8 +69,9 @@ Result<ProcDirectory> open_process(const ProcDirectory& root, std::int64_t pid) 
   auto process = root.child(std::to_string(pid));
   if (process) return process;
   if (process.error().kind == ErrorKind::not_found || process.error().kind == ErrorKind::gone) {
-    return fail(ErrorKind::not_found,
-                "no process with " + pid_text(pid) + " in " + escape_foreign(root.path()), ENOENT);
+    std::string message = "no process with " + pid_text(pid) + " in " + escape_foreign(root.path());
+    if (!root.is_procfs()) message += ", where no proc file system is mounted";
+    return fail(ErrorKind::not_found, std::move(message), ENOENT);
   }
   return process;
 }
