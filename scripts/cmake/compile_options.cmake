@@ -28,6 +28,10 @@ if(CUDART_DOCTOR_SANITIZE)
   target_compile_options(doctor_options INTERFACE -fsanitize=${CUDART_DOCTOR_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(doctor_options INTERFACE -fsanitize=${CUDART_DOCTOR_SANITIZE})
+  # libFuzzer sets its own.
+  if(CUDART_DOCTOR_SANITIZE MATCHES address AND NOT CUDART_DOCTOR_FUZZ)
+    target_sources(doctor_options INTERFACE "${CMAKE_CURRENT_LIST_DIR}/sanitizer_options.cpp")
+  endif()
 else()
   # Hardening; fortify needs optimisation and does not go with sanitizers.
   target_compile_options(doctor_options INTERFACE

@@ -75,11 +75,13 @@ class Walk {
   }
 
   Result<void> step() {
+    // As a folder: so the kernel mounts what is mounted on demand (autofs).
+    if (!at_end() && enter(O_NOFOLLOW)) return {};
     UniqueFd part(::openat(folder.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!part.valid()) return at_end() && errno == ENOENT ? Result<void>() : refused(name, errno);
     struct stat status{};
     if (::fstat(part.get(), &status) != 0) return refused(name, errno);
-    if (!S_ISLNK(status.st_mode)) return enter(std::move(part));
+    if (!S_ISLNK(status.st_mode)) return at_end() ? Result<void>() : refused(name, ENOTDIR);
     if (++links_ > kMostLinks) return refused(path_, ELOOP);
     struct statfs system{};
     if (::fstatfs(part.get(), &system) != 0) return refused(name, errno);
@@ -91,10 +93,12 @@ class Walk {
     return follow(part.get());
   }
 
-  Result<void> enter(UniqueFd part) {
-    // A name of its own has only what is in a folder.
-    if (!at_end()) folder = std::move(part);
-    return {};
+  /// False, with errno: the part is no folder that can be entered.
+  bool enter(int no_link) {
+    UniqueFd part(::openat(folder.get(), name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | no_link));
+    if (!part.valid()) return false;
+    folder = std::move(part);
+    return true;
   }
 
   /// A link of somebody without a number here, in a folder of the same to which nobody else writes.
@@ -109,8 +113,7 @@ class Walk {
       is_kernel_link = true;
       return {};
     }
-    UniqueFd part(::openat(folder.get(), name.c_str(), O_PATH | O_CLOEXEC));
-    return part.valid() ? enter(std::move(part)) : refused(name, errno);
+    return enter(0) ? Result<void>() : refused(name, errno);
   }
 
   Result<void> follow(int link) {
