@@ -106,6 +106,7 @@ class Faults(Case):
 
     def walk(self, command, judge, least, at_once=2):
         """Fails each call once; `judge` gives what is wrong with how the command ended, or None."""
+        support.need_no_sanitizer(self)  # Its own calls would fail too.
         plan = list(self.plan(command))
         self.assertGreater(len(plan), least, "too few calls seen")
 
@@ -180,6 +181,7 @@ class Memory(Faults):
     def test_however_little_there_is(self):
         """RLIMIT_DATA from what the program needs until main() (less is the C++ library's to refuse) to plenty."""
         need_program(self, "prlimit")
+        support.need_no_sanitizer(self)
         ends = collections.Counter()
         for kib in [*range(325, 1500, 50), 2000, 4000, 16000]:
             done = subprocess.run(["prlimit", f"--data={kib * 1024}", support.DOCTOR, "--pid", str(self.server.pid),

@@ -117,6 +117,7 @@ class Hostile(Case):
 
     def test_a_command_line_of_megabytes(self):
         """Of bytes that take six to ten times as much where they are escaped."""
+        support.need_no_sanitizer(self)
         soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
         self.addCleanup(resource.setrlimit, resource.RLIMIT_STACK, (soft, hard))
         resource.setrlimit(resource.RLIMIT_STACK, (hard, hard))  # A quarter of it may be arguments, 6 MB at most.

@@ -79,6 +79,7 @@ class Gained(Case):
             self.skipTest("the folder for temporary files is mounted nosuid")
 
     def test_set_user_id_is_refused(self):
+        support.need_no_sanitizer(self)
         for mode in (0o4755, 0o2755):
             self.set_mode(mode)
             ended = self.as_nobody("--version")

@@ -29,6 +29,7 @@ class Descriptors(Scarce):
     def walk(self, *command, judge):
         """What ends the command came to, with each number of descriptors."""
         need_program(self, "prlimit")
+        support.need_no_sanitizer(self)  # It looks into memory through pipes of its own.
         ends = collections.Counter()
         for count in self.COUNTS:
             ended = doctor(*command, program=["prlimit", f"--nofile={count}", support.DOCTOR], timeout=60)

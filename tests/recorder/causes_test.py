@@ -4,6 +4,7 @@ import shutil
 import subprocess
 
 import recorded
+import support
 from recorded import VICTIM, RecorderCase, function_at
 
 
@@ -147,6 +148,7 @@ class Causes(RecorderCase):
         self.assertEqual(self.do(env={"LD_PRELOAD": str(toy)}).loads, [])
 
     def test_a_hook_is_recorded_and_nobody_waits_for_it(self):
+        support.need_no_sanitizer(self)  # It needs dlsym itself.
         hook = self.toy("libhook.so", "void* dlsym(void* h, const char* n) { return 0; }")
         recording = self.do(env={"LD_PRELOAD": str(hook)})
         self.assertEqual(recording.load(hook)["cause"], "preload")
