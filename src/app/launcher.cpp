@@ -122,7 +122,11 @@ void Launcher::tend() {
   // What a process said before it ended was sent before: events first, then what was sent, then
   // what the events mean.
   const auto events = tracer_.poll();
-  take_packets();
+  if (events.empty()) {
+    take_packets();
+  } else {
+    hear_rest();
+  }
   if (channel_) channel_->tend();
   for (const TraceEvent& event : events) take_event(event);
   for (JudgeAnswer& answer : desk_.take()) settle(std::move(answer));

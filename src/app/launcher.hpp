@@ -79,7 +79,11 @@ class Launcher {
   void tend();
   void step();
 
-  void take_packets();
+  /// A part of what recorders have sent, of each. False: there was nothing.
+  bool take_packets();
+  /// All that they have sent: a recorder that wrote faster than it was heard has several
+  /// connections full of it.
+  void hear_rest();
   void take_record(const RecorderPacket& packet, const WireRecord& record);
   std::optional<ImageId> image_for(const RecorderPacket& packet, const WireRecord& record);
   void take_sync(ImageId image, const RecorderPacket& packet);

@@ -17,15 +17,26 @@ std::string link_to_program(std::int64_t pid) { return "/proc/" + std::to_string
 
 }  // namespace
 
-void Launcher::take_packets() {
-  if (!channel_) return;
-  for (const RecorderPacket& packet : channel_->take()) {
+bool Launcher::take_packets() {
+  if (!channel_) return false;
+  const auto packets = channel_->take();
+  for (const RecorderPacket& packet : packets) {
     const auto record = parse_record(packet.bytes);
     if (record) {
       take_record(packet, *record);
     } else {
       book_.note_limit("a record was not understood: " + record.error().message);
     }
+  }
+  return !packets.empty();
+}
+
+void Launcher::hear_rest() {
+  constexpr std::chrono::seconds kPatience{1};
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (take_packets()) {
+    if (std::chrono::steady_clock::now() < end) continue;
+    return book_.note_limit("records still came when the report was made: the last are not in it");
   }
 }
 

@@ -126,6 +126,7 @@ void Launcher::say_why_not_judged() {
 }
 
 void Launcher::begin_report() {
+  hear_rest();
   say_why_not_judged();
   Recording recording = book_.recording(monotonic_now());
   const Judgement* const chosen = gravest();

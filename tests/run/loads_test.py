@@ -1,7 +1,11 @@
 """What is loaded, when and by whom: the record beside the process's own maps, Python's own stack
 and glibc's own words."""
+import json
 import os
 import pathlib
+import signal
+import subprocess
+import time
 
 import support
 from watching import RunCase, loader_words, mapped
@@ -9,6 +13,7 @@ from support import findings, need_program
 
 THREADS = 16
 MANY = 10_000
+AWAY = 3_000  # More than one connection holds.
 HOOK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -146,6 +151,34 @@ class Loads(RunCase):
         count = len(ended.events(path.name)) + len(ended.events(path.name, "unload"))
         self.assertEqual(count + lost + ended.run["events_dropped"], 2 * MANY)
         self.assertGreater(count, MANY)
+
+    def test_a_doctor_that_could_not_hear_for_a_while_misses_nothing_silently(self):
+        """It is stopped while the command loads, and goes on when the command has ended: all is still to be read."""
+        path = self.compile("libcudart.so.12", "int cudaFree(void *p) { return p != 0; }")
+        begun, done, report = (self.folder / each for each in ("begun", "done", "report"))
+        code = f"""
+import _ctypes, os, pathlib, time
+load = lambda: _ctypes.dlclose(_ctypes.dlopen({str(path)!r}, os.RTLD_NOW))
+load()
+pathlib.Path({str(begun)!r}).touch()
+time.sleep(0.5)
+for _ in range({AWAY}): load()
+pathlib.Path({str(done)!r}).touch()
+"""
+        watched = subprocess.Popen([support.DOCTOR, "run", "--json", "-o", report, "--", support.PYTHON, "-I", "-c", code],
+                                   env=self.environment(), stdin=subprocess.DEVNULL)
+        self.addCleanup(watched.kill)
+        self.wait_until(begun.exists)
+        watched.send_signal(signal.SIGSTOP)
+        self.wait_until(done.exists)
+        time.sleep(0.5)  # The command comes to its end.
+        watched.send_signal(signal.SIGCONT)
+        self.assertEqual(watched.wait(60), 0)
+        run = json.loads(report.read_text())["run"]
+        heard = sum(os.path.basename(each["path"]) == path.name for each in run["events"])
+        lost = sum(each["lost"] for each in run["processes"])
+        self.assertEqual(heard + lost + run["events_dropped"], 2 * (AWAY + 1), run["limits"])
+        self.assertGreater(heard, AWAY)
 
     def test_a_program_linked_with_the_runtime(self):
         path = self.runtime("12.8")
