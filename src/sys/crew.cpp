@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/formats/proc_text.hpp"
 #include "cudart_doctor/sys/output_file.hpp"
 #include "cudart_doctor/sys/proc_root.hpp"
 #include "shared_steps.hpp"
@@ -131,6 +132,15 @@ std::optional<std::chrono::nanoseconds> time_worked(pid_t pid) {
     return std::nullopt;
   }
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+/// Whether our child `pid` has work to do, though others may have the processor. False where /proc
+/// is not of our PID namespace, or cannot be read.
+bool is_runnable(pid_t pid) {
+  const auto process = ProcDirectory::open("/proc/" + std::to_string(pid));
+  const auto text = process ? process->read_file("stat") : tl::unexpected(process.error());
+  const auto stat = text ? parse_stat(*text) : tl::unexpected(text.error());
+  return stat && stat->parent_pid == ::getpid() && stat->state == 'R';
 }
 
 bool send(int pipe, std::uint64_t task, const std::string& answer) {
@@ -298,6 +308,7 @@ class Crew {
     const auto passed = steady_clock::now() - worker.began;
     const auto worked = time_worked(worker.pid);
     if (!worked || passed < kWaitsAfter || *worked - worker.worked >= passed / 10) return;
+    if (is_runnable(worker.pid)) return;
     worker.waits = true;
     if (calls_.owner) count_waiting_of(calls_.owner(worker.at));
   }
