@@ -76,9 +76,14 @@ WorkResult replayed(const Options& options, const JudgeOptions& how, const Finis
   return finish(identify(std::move(*snapshot), how), how);
 }
 
-/// `texts` are the contents of --allow-file.
-Result<JudgeOptions> judging_of(const Options& options, const std::vector<std::string>& texts) {
-  auto profiles = read_profiles(options.profiles);
+/// The contents of the files of the command line.
+struct Given {
+  std::vector<std::string> profiles;
+  std::vector<std::string> allow_files;
+};
+
+Result<JudgeOptions> judging_of(const Options& options, const Given& given) {
+  auto profiles = parse_profiles(options.profiles, given.profiles);
   if (!profiles) return tl::unexpected(profiles.error());
   JudgeOptions judging{.fail_on = options.fail_on,
                        .policy = options.policy,
@@ -89,7 +94,7 @@ Result<JudgeOptions> judging_of(const Options& options, const std::vector<std::s
   if (rule.starts_with(kProfilePrefix) && find_profile(judging.profiles, rule) == nullptr) {
     return tl::unexpected(unknown_profile("--explain-selection", rule));
   }
-  auto more = parse_allow_files(options.allow_files, texts);
+  auto more = parse_allow_files(options.allow_files, given.allow_files);
   if (!more) return tl::unexpected(more.error());
   judging.allowances.insert(judging.allowances.end(), std::make_move_iterator(more->begin()),
                             std::make_move_iterator(more->end()));
@@ -212,16 +217,23 @@ Report& kept_until_exit(Report report) {
 
 Result<JudgeOptions> read_judging_until(const Options& options, Clock::time_point end) {
   if (options.profiles.empty() && options.allow_files.empty()) return judging_of(options, {});
-  // By a child: it can be left. What it read is not read again, since a pipe gives it once.
+  // By a child: it can be left. What it read is not read again: a pipe gives it once, and a file
+  // may not answer the second time.
   const auto read =
       run_within(left_until(end), reading_named(options), [&]() -> Result<std::string> {
         const auto profiles = read_profiles(options.profiles);
         if (!profiles) return tl::unexpected(profiles.error());
         const auto texts = read_allow_files(options.allow_files);
-        return texts ? Result<std::string>(packed(*texts)) : tl::unexpected(texts.error());
+        if (!texts) return tl::unexpected(texts.error());
+        return packed(*profiles) + packed(*texts);
       });
   if (!read) return tl::unexpected(read.error());
-  return judging_of(options, unpacked(*read));
+  Given given;
+  given.profiles = unpacked(*read);
+  const auto first = given.profiles.begin() + std::ptrdiff_t(options.profiles.size());
+  given.allow_files.assign(first, given.profiles.end());
+  given.profiles.erase(first, given.profiles.end());
+  return judging_of(options, given);
 }
 
 milliseconds left_until(Clock::time_point end) {

@@ -125,7 +125,7 @@ void Launcher::tend() {
   if (events.empty()) {
     take_packets();
   } else {
-    hear_rest();
+    (void)hear_rest();
   }
   if (channel_) channel_->tend();
   for (const TraceEvent& event : events) take_event(event);

@@ -82,8 +82,8 @@ class Launcher {
   /// A part of what recorders have sent, of each. False: there was nothing.
   bool take_packets();
   /// All that they have sent: a recorder that wrote faster than it was heard has several
-  /// connections full of it.
-  void hear_rest();
+  /// connections full of it. False: more still came after a second.
+  bool hear_rest();
   void take_record(const RecorderPacket& packet, const WireRecord& record);
   std::optional<ImageId> image_for(const RecorderPacket& packet, const WireRecord& record);
   void take_sync(ImageId image, const RecorderPacket& packet);

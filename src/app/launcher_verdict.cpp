@@ -126,7 +126,9 @@ void Launcher::say_why_not_judged() {
 }
 
 void Launcher::begin_report() {
-  hear_rest();
+  if (!hear_rest()) {
+    book_.note_limit("records still came when the report was made: the last are not in it");
+  }
   say_why_not_judged();
   Recording recording = book_.recording(monotonic_now());
   const Judgement* const chosen = gravest();

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "cudart_doctor/app/policies.hpp"
 #include "cudart_doctor/base/text.hpp"
@@ -34,21 +35,30 @@ Result<std::string> read_file(const std::string& file) {
 
 }  // namespace
 
-Result<std::vector<Profile>> read_profiles(const std::vector<std::string>& files) {
+Result<std::vector<std::string>> read_profiles(const std::vector<std::string>& files) {
   if (files.size() > kMaxProfiles) {
     return fail(ErrorKind::usage, "--profile: " + std::to_string(files.size()) +
                                       " files; at most " + std::to_string(kMaxProfiles) +
                                       " are allowed");
   }
+  std::vector<std::string> texts;
+  for (const std::string& file : files) {
+    auto text = read_file(file);
+    if (!text) return tl::unexpected(text.error());
+    texts.push_back(std::move(*text));
+  }
+  return texts;
+}
+
+Result<std::vector<Profile>> parse_profiles(const std::vector<std::string>& files,
+                                            const std::vector<std::string>& texts) {
   std::vector<Profile> profiles;
   std::set<std::string> ids;
-  for (const std::string& file : files) {
-    const auto text = read_file(file);
-    if (!text) return tl::unexpected(text.error());
-    auto profile = parse_profile(*text);
-    if (!profile) return wrong(file, profile.error().message);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    auto profile = parse_profile(texts[i]);
+    if (!profile) return wrong(files[i], profile.error().message);
     if (!ids.insert(profile->id).second) {
-      return wrong(file, "another file has the id '" + profile->id + "' too");
+      return wrong(files[i], "another file has the id '" + profile->id + "' too");
     }
     profiles.push_back(std::move(*profile));
   }

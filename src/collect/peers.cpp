@@ -18,12 +18,11 @@ constexpr std::size_t kMemoryBlock = 16u << 10;
 
 /// Of the peer's environment this one variable is kept.
 Fact<std::string> read_visible_devices(const CaptureContext& peer, std::int64_t pid) {
+  const std::string path = peer.process.shown("mem");
+  if (peer.is_skipped(path)) return Fact<std::string>::unknown(no_answer(path).message);
+  peer.progress("read peer's environment", path);
   // The descriptor that a caller may hold is of the target's memory.
   ProcessMemory memory(peer.process, peer.callable_pid(pid));
-  if (const std::string path = peer.process.shown("mem"); peer.is_skipped(path)) {
-    return Fact<std::string>::unknown(no_answer(path).message);
-  }
-  peer.progress("read peer's environment", peer.process.shown("mem"));
   CachedSource cache(memory, kMemoryBlock);
   auto environment = read_environment(peer.process, cache, nullptr);
   if (environment.is_unknown()) {

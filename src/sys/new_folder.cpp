@@ -28,7 +28,8 @@ Result<NewFolder> NewFolder::make(const std::string& path) {
   struct stat status{};
   if (!fd.valid() || ::fstat(fd.get(), &status) != 0) return failed(errno);
   if (place->is_strangers(status)) {
-    return refused("another user's, in a folder to which all may write");
+    return refused(
+        "another user's, in a folder to which all may write: name a place in a folder of your own");
   }
   auto directory = ProcDirectory::adopt(std::move(fd), path);
   const auto names = directory.list(".");

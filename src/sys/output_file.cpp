@@ -38,7 +38,8 @@ Result<void> write_in_place(const std::string& path, const Place& place, bool is
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return cannot_write(path, errno);
   if (S_ISREG(status.st_mode) != is_regular || place.is_strangers(status)) {
-    return cannot_write(path, ELOOP);
+    return fail(ErrorKind::usage, "cannot write " + escape_foreign(path) +
+                                      ": something else took its place meanwhile");
   }
   if (is_regular && ::ftruncate(fd.get(), 0) != 0) return cannot_write(path, errno);
   const auto written = write_all(fd.get(), bytes);
@@ -155,7 +156,7 @@ Result<void> write_output(const std::string& path, std::string_view bytes) {
     return fail(ErrorKind::usage,
                 "cannot write " + escape_foreign(path) +
                     ": another user's, in a folder to which all may write; that user could read or "
-                    "change the report");
+                    "change the report: remove it, or name a place in a folder of your own");
   }
   if (!S_ISREG(old.st_mode) || place->is_kernel_link()) {
     return write_in_place(path, *place, S_ISREG(old.st_mode), bytes);

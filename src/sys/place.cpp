@@ -88,7 +88,8 @@ class Walk {
     if (system.f_type == PROC_SUPER_MAGIC) return follow_by_kernel();
     if (is_another_user(status.st_uid) && !is_systems(status)) {
       return fail(ErrorKind::usage,
-                  escape_foreign(name) + " is a symbolic link of another user, not followed");
+                  escape_foreign(name) +
+                      " is a symbolic link of another user, not followed: name where it leads");
     }
     return follow(part.get());
   }
@@ -154,7 +155,8 @@ bool Place::is_strangers(const struct stat& there) const {
   struct stat around{};
   if (::fstatat(folder(), ".", &around, 0) != 0) return false;
   const bool for_all = (around.st_mode & S_ISVTX) != 0 && (around.st_mode & 0022U) != 0;
-  return for_all && there.st_uid != around.st_uid;
+  // Users without a number all look alike.
+  return for_all && (there.st_uid != around.st_uid || is_unmapped(there.st_uid));
 }
 
 }  // namespace cudart_doctor

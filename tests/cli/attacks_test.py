@@ -146,6 +146,7 @@ class Written(Case):
             swap.kill()
             swap.wait()
         self.assertLessEqual(codes, {1, 2})
+        self.assertIn(1, codes, "no report was written at all")
         self.assertEqual(list(self.ours.iterdir()), [])
         self.assertEqual(list(self.folder.glob("**/.cudart-doctor*")), [])
 
@@ -203,6 +204,14 @@ class Written(Case):
         ended = doctor("--from", GOLDEN, "-o", link / "other", program=[*inside, support.DOCTOR])
         self.assertEqual(ended.code, 2, ended.message)
         self.assertIn("symbolic link of another user", ended.message)
+        # Its owner and the folder's look alike, and are two.
+        report = shared / "report"
+        report.write_text("theirs")
+        report.chmod(0o666)
+        os.chown(report, 4321, 4321)
+        ended = doctor("--from", GOLDEN, "-o", report, program=[*inside, support.DOCTOR])
+        self.assertEqual(ended.code, 2, ended.message)
+        self.assertEqual(report.read_text(), "theirs")
 
     def test_ones_own_link_is_followed(self):
         link = self.folder / "mine"

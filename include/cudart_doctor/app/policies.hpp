@@ -23,9 +23,14 @@ struct PolicyList {
 std::string render_policies_text(const PolicyList& list, std::size_t columns);
 std::string render_policies_json(const PolicyList& list);
 
-/// Reads the files that --profile names, at most kMaxProfiles. Errors are of kind usage: a file
-/// that cannot be read, one that is no profile, two with one id.
-Result<std::vector<Profile>> read_profiles(const std::vector<std::string>& files);
+/// Contents of the files that --profile names, at most kMaxProfiles, in their order. May block where
+/// a file does not answer. Errors: usage: a file that cannot be read, too many.
+Result<std::vector<std::string>> read_profiles(const std::vector<std::string>& files);
+
+/// What they say; `texts` are the contents of `files`. Errors: usage: one that is no profile, two
+/// with one id.
+Result<std::vector<Profile>> parse_profiles(const std::vector<std::string>& files,
+                                            const std::vector<std::string>& texts);
 
 /// The one whose row is called `row` ("profile:mine"); nullptr: none.
 const Profile* find_profile(const std::vector<Profile>& profiles, std::string_view row);

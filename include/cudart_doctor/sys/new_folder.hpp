@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "cudart_doctor/base/result.hpp"
 #include "cudart_doctor/sys/place.hpp"

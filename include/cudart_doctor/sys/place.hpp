@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "cudart_doctor/base/result.hpp"
 #include "cudart_doctor/sys/unique_fd.hpp"
