@@ -1,6 +1,8 @@
 #include "cudart_doctor/sys/output_file.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -70,6 +72,30 @@ void take_over(int fd, const struct stat& old) {
 /// (a container's termination log, for a user who is not root).
 bool is_closed_folder(int error) { return error == EACCES || error == EPERM || error == EROFS; }
 
+/// While it lives a file that was begun is finished: what ends the program lets its child end
+/// first. SIGKILL for the child itself cannot be kept away.
+class Unfinished {
+ public:
+  Unfinished() {
+    sigset_t ending;
+    ::sigemptyset(&ending);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&ending, number);
+    ::sigprocmask(SIG_BLOCK, &ending, &before_);
+    ::prctl(PR_GET_PDEATHSIG, &with_parent_);
+    ::prctl(PR_SET_PDEATHSIG, 0);
+  }
+  ~Unfinished() {
+    ::prctl(PR_SET_PDEATHSIG, with_parent_);
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+
+ private:
+  sigset_t before_{};
+  int with_parent_ = 0;
+};
+
 /// A new file in the folder of `place`, of mode 0600, and its name there. Errors: io with errno.
 Result<std::pair<UniqueFd, std::string>> make_temporary(const Place& place) {
   constexpr int kTries = 100;
@@ -91,6 +117,7 @@ Result<std::pair<UniqueFd, std::string>> make_temporary(const Place& place) {
 /// `old` is the file there now, or nullptr.
 Result<void> replace_file(const std::string& path, const Place& place, const struct stat* old,
                           std::string_view bytes) {
+  const Unfinished unfinished;
   const auto made = make_temporary(place);
   if (!made) {
     const int error = made.error().sys_errno;
