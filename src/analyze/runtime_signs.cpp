@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cudart_doctor/base/text.hpp"
+#include "cudart_doctor/formats/content_scan.hpp"
 
 namespace cudart_doctor {
 namespace {
@@ -90,7 +91,7 @@ std::optional<RuntimeName> parse_runtime_name(std::string_view name) {
 
 std::size_t expected_yardstick(std::uint32_t constant) {
   if (constant >= 11080) return 4;
-  return constant >= 11010 ? 3 : 2;
+  return constant >= 11010 ? 3 : kFewestYardstickTexts;
 }
 
 RuntimeSigns gather_runtime_signs(std::string_view path, const ElfFacts& elf,

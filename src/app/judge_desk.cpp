@@ -32,16 +32,16 @@ bool JudgeDesk::has(ImageId image) const {
          std::ranges::any_of(running_, is_it, &Running::order);
 }
 
-std::optional<JudgeAnswer> JudgeDesk::begin(JudgeOrder order) {
+std::optional<JudgeAnswer> JudgeDesk::begin(const JudgeOrder& order) {
   // Yama lets only ancestors of a process read its memory: the launcher is one, its jobs are not.
   const std::string path = "/proc/" + std::to_string(order.pid) + "/mem";
   const UniqueFd memory(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   const auto work = [&] { return look_(order.pid, memory.get()); };
   auto job =
       ForkedJob::start(work, std::chrono::steady_clock::now() + timeout_ + kGrace, memory.get());
-  if (!job) return JudgeAnswer{std::move(order), failure(job.error().message)};
+  if (!job) return JudgeAnswer{order, failure(job.error().message)};
   children_.insert(job->pid());
-  running_.push_back({std::move(order), std::move(*job)});
+  running_.push_back({order, std::move(*job)});
   return std::nullopt;
 }
 
@@ -51,25 +51,26 @@ std::vector<JudgeAnswer> JudgeDesk::take() {
   std::vector<Running> still;
   for (Running& each : running_) {
     if (each.job.pump()) {
-      answers.push_back({std::move(each.order), answer_of(each.job.take())});
+      answers.push_back({each.order, answer_of(each.job.take())});
     } else if (now >= each.job.end()) {
       each.job.kill();
-      answers.push_back({std::move(each.order), failure("the look at it did not end in time")});
+      answers.push_back({each.order, failure("the look at it did not end in time")});
     } else {
       still.push_back(std::move(each));
     }
   }
   running_ = std::move(still);
   while (running_.size() < kMostAtOnce && !waiting_.empty()) {
-    JudgeOrder order = std::move(waiting_.front());
+    const JudgeOrder order = waiting_.front();
     waiting_.pop_front();
-    if (auto failed = begin(std::move(order))) answers.push_back(std::move(*failed));
+    if (auto failed = begin(order)) answers.push_back(std::move(*failed));
   }
   return answers;
 }
 
 std::vector<int> JudgeDesk::descriptors() const {
   std::vector<int> out;
+  out.reserve(running_.size());
   for (const Running& each : running_) out.push_back(each.job.descriptor());
   return out;
 }

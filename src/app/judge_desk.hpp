@@ -36,7 +36,7 @@ class JudgeDesk {
             std::chrono::milliseconds timeout)
       : look_(std::move(look)), timeout_(timeout) {}
 
-  void order(JudgeOrder order) { waiting_.push_back(std::move(order)); }
+  void order(const JudgeOrder& order) { waiting_.push_back(order); }
   /// Whether `image` is being looked at, or waits for it.
   [[nodiscard]] bool has(ImageId image) const;
   [[nodiscard]] bool idle() const { return waiting_.empty() && running_.empty(); }
@@ -57,7 +57,7 @@ class JudgeDesk {
     JudgeOrder order;
     ForkedJob job;
   };
-  std::optional<JudgeAnswer> begin(JudgeOrder order);
+  std::optional<JudgeAnswer> begin(const JudgeOrder& order);
 
   std::function<std::string(pid_t, int)> look_;
   std::chrono::milliseconds timeout_;

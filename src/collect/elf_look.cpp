@@ -29,14 +29,14 @@ ElfLook explain_failure(ByteSource& source, const Error& error) {
   return look;
 }
 
-/// Up to here an object is searched whole; of a larger one, only code and constants.
+/// Up to here an object is searched whole; of a larger one, constants and, where these speak for a
+/// runtime, code.
 constexpr std::uint64_t kSearchedWhole = 4U << 20U;
 
 Fact<ContentScan> search(ByteSource& source, const ElfReader& reader, const ElfFacts& facts) {
-  const std::vector<FileRange> everything;
-  auto scan =
-      scan_contents(source, reader.program_headers(), facts.machine,
-                    facts.file_size > kSearchedWhole ? reader.code_and_constants() : everything);
+  const bool is_large = facts.file_size > kSearchedWhole;
+  auto scan = scan_contents(source, reader.program_headers(), facts.machine,
+                            is_large ? reader.content_parts() : ContentParts());
   return scan ? Fact<ContentScan>::known(std::move(*scan))
               : Fact<ContentScan>::unknown(scan.error().message);
 }

@@ -101,10 +101,8 @@ class JsonReader {
   template <typename T>
   void decode(const nlohmann::json& from, T& to) {
     if constexpr (std::is_same_v<T, bool>) {
-      if (from.is_boolean())
-        to = from.template get<bool>();
-      else
-        refuse("is not true or false");
+      if (!from.is_boolean()) return refuse("is not true or false");
+      to = from.template get<bool>();
     } else if constexpr (std::is_arithmetic_v<T>) {
       decode_number(from, to);
     } else if constexpr (std::is_enum_v<T>) {

@@ -1,6 +1,9 @@
 #include "cudart_doctor/collect/read_objects.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
+#include <numeric>
 #include <vector>
 
 #include "cudart_doctor/collect/object_reader.hpp"
@@ -9,15 +12,37 @@
 namespace cudart_doctor {
 namespace {
 
+/// The indices of the objects, large ones first: one that takes as long as all others together must
+/// not be what one thread begins with when the other has nothing left.
+std::vector<std::uint32_t> reading_order(const Snapshot& snapshot) {
+  constexpr std::uint64_t kSmall = 4U << 20U;  // Takes no time to speak of, whatever is asked.
+  std::vector<std::uint64_t> sizes;
+  sizes.reserve(snapshot.objects.size());
+  for (const LoadedObject& object : snapshot.objects) {
+    std::uint64_t size = 0;
+    for (const std::uint32_t row : object.rows) {
+      size += snapshot.maps.rows[row].hi - snapshot.maps.rows[row].lo;
+    }
+    sizes.push_back(std::max(size, kSmall));
+  }
+  std::vector<std::uint32_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, std::greater<>(),
+                           [&](std::uint32_t index) { return sizes[index]; });
+  return order;
+}
+
 /// The objects that are still to be read, and what came of the others.
 class Queue {
  public:
-  explicit Queue(Snapshot& snapshot) : snapshot_(snapshot), outcomes_(snapshot.objects.size()) {}
+  explicit Queue(Snapshot& snapshot)
+      : snapshot_(snapshot), order_(reading_order(snapshot)), outcomes_(order_.size()) {}
 
   /// Reads the next object; false where none is left.
   bool read_next(ObjectReader& reader) {
-    const std::size_t index = next_.fetch_add(1, std::memory_order_relaxed);
-    if (index >= outcomes_.size()) return false;
+    const std::size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
+    if (turn >= order_.size()) return false;
+    const std::uint32_t index = order_[turn];
     ReadOutcome outcome = reader.read(snapshot_.objects[index], snapshot_.maps);
     limit(outcome.slots);
     outcomes_[index] = std::move(outcome);
@@ -50,6 +75,7 @@ class Queue {
 
   static constexpr std::size_t kMaxPlaces = std::size_t{8} * kMaxSlots;
   Snapshot& snapshot_;
+  std::vector<std::uint32_t> order_;
   std::vector<ReadOutcome> outcomes_;
   std::atomic<std::size_t> next_{0};
   std::atomic<std::size_t> places_{0};

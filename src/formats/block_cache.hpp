@@ -30,7 +30,7 @@ class BlockCache {
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
 
  private:
-  static constexpr std::size_t kBlockSize = 16 * 1024;
+  static constexpr std::size_t kBlockSize = std::size_t{16} * 1024;
   static constexpr std::size_t kBlocks = 8;
 
   struct Block {

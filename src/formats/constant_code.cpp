@@ -103,7 +103,7 @@ bool returns_constant_aarch64(std::span<const std::byte> code) {
 }  // namespace
 
 bool returns_constant(std::span<const std::byte> code, std::uint16_t machine) {
-  if (machine == kMachineX86_64) return returns_constant_x86(code);
+  if (machine == kMachineAmd64) return returns_constant_x86(code);
   if (machine == kMachineAarch64) return returns_constant_aarch64(code);
   return false;
 }

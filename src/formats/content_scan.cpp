@@ -79,10 +79,9 @@ std::vector<FileRange> loaded_ranges(const std::vector<ProgramHeader>& headers,
   return merge(std::move(ranges));
 }
 
-/// The parts of `ranges` that lie in `only`; all of them where `only` is empty.
+/// The parts of `ranges` that lie in `only`.
 std::vector<FileRange> limited(const std::vector<FileRange>& ranges,
                                const std::vector<FileRange>& only) {
-  if (only.empty()) return ranges;
   std::vector<FileRange> parts;
   for (const FileRange& wanted : merge(only)) {
     for (const FileRange& range : ranges) {
@@ -121,18 +120,26 @@ class Scanner {
   Scanner(const std::vector<ProgramHeader>& headers, std::uint16_t machine)
       : code_(loaded_ranges(headers, elf::kPfExecute)), machine_(machine), search_(kTexts) {}
 
-  void take(const Block& block) {
+  void take_texts(const Block& block) {
     for (const TextSearch::Hit& hit : search_.find(block.bytes)) {
       if (hit.at < block.starts) take_text(hit, elf::as_text(block.bytes));
     }
-    for (const FileRange& range : code_) take_code(block, range);
+  }
+  void take_code(const Block& block) {
+    for (const FileRange& range : code_) take_code_of(block, range);
   }
 
+  /// File ranges of what may be executed.
+  [[nodiscard]] const std::vector<FileRange>& code() const { return code_; }
+  [[nodiscard]] std::size_t yardstick_texts() const {
+    return static_cast<std::size_t>(
+        std::count(found_.begin(), found_.begin() + kFirstMarker, true));
+  }
   ContentScan finish(std::uint64_t bytes) const;
 
  private:
   void take_text(const TextSearch::Hit& hit, std::string_view block);
-  void take_code(const Block& block, const FileRange& range);
+  void take_code_of(const Block& block, const FileRange& range);
 
   std::vector<FileRange> code_;
   std::uint16_t machine_;
@@ -162,7 +169,7 @@ void Scanner::take_text(const TextSearch::Hit& hit, std::string_view block) {
   found_[hit.text] = true;
 }
 
-void Scanner::take_code(const Block& block, const FileRange& range) {
+void Scanner::take_code_of(const Block& block, const FileRange& range) {
   const std::uint64_t end = block.offset + block.bytes.size();
   const std::uint64_t from = std::max(range.begin, block.offset);
   const std::uint64_t to = std::min(range.end, end);
@@ -202,8 +209,9 @@ Result<std::size_t> read_full(ByteSource& source, std::uint64_t offset, std::spa
   return done;
 }
 
-/// Searches one range; returns how many bytes were there.
-Result<std::uint64_t> scan_range(ByteSource& source, const FileRange& range, Scanner& scanner,
+/// Gives one range to `take`, block by block; returns how many bytes were there.
+template <typename Take>
+Result<std::uint64_t> scan_range(ByteSource& source, const FileRange& range, const Take& take,
                                  std::span<std::byte> buffer) {
   std::uint64_t at = range.begin;
   std::size_t kept = 0;  // Bytes of the last block that are looked at again, at the buffer's start.
@@ -214,7 +222,7 @@ Result<std::uint64_t> scan_range(ByteSource& source, const FileRange& range, Sca
     const bool is_last = *count < wanted || at + *count >= range.end;
     const std::size_t size = kept + *count;
     const std::size_t again = is_last ? 0 : std::min(kOverlap, size);
-    scanner.take({buffer.first(size), size - again, at - kept});
+    take(Block{buffer.first(size), size - again, at - kept});
     at += *count;
     if (is_last) return at - range.begin;
     std::copy_n(buffer.begin() + static_cast<std::ptrdiff_t>(size - again), again, buffer.begin());
@@ -225,15 +233,34 @@ Result<std::uint64_t> scan_range(ByteSource& source, const FileRange& range, Sca
 }  // namespace
 
 Result<ContentScan> scan_contents(ByteSource& source, const std::vector<ProgramHeader>& headers,
-                                  std::uint16_t machine, const std::vector<FileRange>& only) {
+                                  std::uint16_t machine, const ContentParts& parts) {
   Scanner scanner(headers, machine);
   constexpr std::size_t kBuffer = kOverlap + kBlock;
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kBuffer);
   std::uint64_t bytes = 0;
-  for (const FileRange& range : limited(loaded_ranges(headers, 0), only)) {
-    const auto count = scan_range(source, range, scanner, {buffer.get(), kBuffer});
-    if (!count) return tl::unexpected(count.error());
-    bytes += *count;
+  const auto scan = [&](const std::vector<FileRange>& ranges, const auto& take) -> Result<void> {
+    for (const FileRange& range : ranges) {
+      const auto count = scan_range(source, range, take, {buffer.get(), kBuffer});
+      if (!count) return tl::unexpected(count.error());
+      bytes += *count;
+    }
+    return {};
+  };
+  const auto texts = [&](const Block& block) { scanner.take_texts(block); };
+  const auto code = [&](const Block& block) { scanner.take_code(block); };
+  const auto both = [&](const Block& block) { texts(block), code(block); };
+  const std::vector<FileRange> loaded = loaded_ranges(headers, 0);
+  if (parts.constants.empty()) {
+    if (auto done = scan(loaded, both); !done) return tl::unexpected(done.error());
+    return scanner.finish(bytes);
+  }
+  // Most libraries hold no runtime, and their code is larger than their constants.
+  if (auto done = scan(limited(loaded, parts.constants), texts); !done) {
+    return tl::unexpected(done.error());
+  }
+  if (scanner.yardstick_texts() >= kFewestYardstickTexts) {
+    const auto done = scan(limited(scanner.code(), parts.code), code);
+    if (!done) return tl::unexpected(done.error());
   }
   return scanner.finish(bytes);
 }

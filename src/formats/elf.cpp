@@ -93,15 +93,14 @@ bool covers_segments(const elf::ImageBytes& image, std::uint64_t section_bytes) 
 }
 
 /// Notes and what section headers add to them. Returns where code and constants lie.
-std::vector<FileRange> add_note_facts(elf::ImageBytes& image, ElfFacts& facts) {
+ContentParts add_note_facts(elf::ImageBytes& image, ElfFacts& facts) {
   elf::Notes notes = elf::read_notes(image, facts.damage);
   elf::SectionFacts sections = elf::read_sections(image, facts.damage);
   facts.device_code_sections = sections.device_code;
   facts.compat_note = notes.compat_text ? notes.compat_text : sections.compat_text;
   facts.build_id = notes.build_id ? notes.build_id : sections.build_id;
   if (notes.cut && !facts.build_id) facts.damage.emplace_back("a note is cut");
-  return covers_segments(image, sections.loaded_bytes) ? std::move(sections.code_and_constants)
-                                                       : std::vector<FileRange>();
+  return covers_segments(image, sections.loaded_bytes) ? std::move(sections.parts) : ContentParts();
 }
 
 /// Keeps the first of equal sentences: a lie repeated 4,096 times is one lie.
@@ -122,7 +121,7 @@ struct ElfReader::State {
   elf::Dynamic dynamic;
   std::vector<std::string> dynamic_damage;
   std::optional<elf::VersionTables> versions;
-  std::vector<FileRange> code_and_constants;
+  ContentParts parts;
   std::vector<elf::UndefinedName> undefined;
 
   const elf::VersionTables& version_tables(std::vector<std::string>& damage) {
@@ -158,7 +157,7 @@ ElfFacts ElfReader::read_facts() {
   facts.version_base = versions.base;
   facts.version_definitions = versions.definitions;
   facts.version_needs = versions.needs;
-  state_->code_and_constants = add_note_facts(image, facts);
+  state_->parts = add_note_facts(image, facts);
   facts.exports_api = elf::defines_any(image, state_->dynamic, kTellingNames);
   if (image.read_error()) facts.damage.push_back("read failed: " + image.read_error()->message);
   drop_repeated(facts.damage);
@@ -183,8 +182,6 @@ const std::vector<ProgramHeader>& ElfReader::program_headers() const {
   return state_->image.segments();
 }
 
-const std::vector<FileRange>& ElfReader::code_and_constants() const {
-  return state_->code_and_constants;
-}
+const ContentParts& ElfReader::content_parts() const { return state_->parts; }
 
 }  // namespace cudart_doctor

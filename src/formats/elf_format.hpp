@@ -23,8 +23,8 @@ inline constexpr std::uint32_t kMaxProgramHeaders = 256;
 inline constexpr std::uint64_t kMaxDynamicEntries = 4096;
 inline constexpr std::uint64_t kMaxSymbols = 1U << 20U;
 inline constexpr std::size_t kMaxString = 4096;
-inline constexpr std::uint64_t kMaxNoteBytes = 64 * 1024;
-inline constexpr std::uint64_t kMaxSections = 64 * 1024;
+inline constexpr std::uint64_t kMaxNoteBytes = std::uint64_t{64} * 1024;
+inline constexpr std::uint64_t kMaxSections = std::uint64_t{64} * 1024;
 inline constexpr std::uint64_t kMaxSectionNames = 1U << 20U;
 inline constexpr std::uint32_t kMaxVersionEntries = 8 * 1024;
 
@@ -34,7 +34,7 @@ inline constexpr std::uint32_t kPtInterp = 3;
 inline constexpr std::uint32_t kPtNote = 4;
 inline constexpr std::uint32_t kPfExecute = 1;
 
-inline constexpr std::uint16_t kMachineX86_64 = 62;
+inline constexpr std::uint16_t kMachineAmd64 = 62;
 inline constexpr std::uint16_t kMachineAarch64 = 183;
 
 inline constexpr std::uint64_t kDtNull = 0;

@@ -22,7 +22,7 @@ struct Kinds {
 };
 
 std::optional<Kinds> kinds_of(std::uint16_t machine) {
-  if (machine == kMachineX86_64) return Kinds{7, 6, 1};
+  if (machine == kMachineAmd64) return Kinds{7, 6, 1};
   if (machine == kMachineAarch64) return Kinds{1026, 1025, 257};
   return std::nullopt;
 }

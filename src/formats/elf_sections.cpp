@@ -94,13 +94,14 @@ std::uint64_t loaded_size(const Section& section) {
   return section.type != kNoBits && (section.flags & kAllocated) != 0 ? section.size : 0;
 }
 
-/// Where a compiler puts functions and string constants.
-bool is_code_or_constants(const Section& section, std::string_view name) {
+/// Keeps where a compiler puts functions and string constants.
+void add_part(const Section& section, std::string_view name, ContentParts& parts) {
   constexpr std::uint32_t kProgBits = 1;
   constexpr std::uint64_t kExecutable = 4;
-  if (section.type != kProgBits) return false;
-  return (section.flags & kExecutable) != 0 || name.starts_with(".rodata") ||
-         name.starts_with(".lrodata");
+  if (section.type != kProgBits) return;
+  const FileRange range{section.offset, saturating_add(section.offset, section.size)};
+  if ((section.flags & kExecutable) != 0) parts.code.push_back(range);
+  if (name.starts_with(".rodata") || name.starts_with(".lrodata")) parts.constants.push_back(range);
 }
 
 bool is_device_code(std::string_view name) {
@@ -139,10 +140,7 @@ SectionFacts read_sections(ImageBytes& image, std::vector<std::string>& damage) 
     const std::string_view name = table->name(section);
     if (is_device_code(name)) facts.device_code = true;
     facts.loaded_bytes = saturating_add(facts.loaded_bytes, loaded_size(section));
-    if (is_code_or_constants(section, name)) {
-      facts.code_and_constants.push_back(
-          {section.offset, saturating_add(section.offset, section.size)});
-    }
+    add_part(section, name, facts.parts);
     if (name == kCompatSection && !facts.compat_text) {
       facts.compat_text = read_note_section(image, section, damage).compat_text;
     } else if (name == kBuildIdSection && !facts.build_id) {

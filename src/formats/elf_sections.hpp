@@ -15,8 +15,8 @@ struct SectionFacts {
   /// From .note.gnu.build-id: patchelf moves that section to the end of the file and leaves
   /// PT_NOTE pointing at the old place, which it overwrites.
   std::optional<std::string> build_id;
-  std::vector<FileRange> code_and_constants;  ///< Executable and .rodata sections.
-  std::uint64_t loaded_bytes = 0;             ///< Of all sections that are loaded from the file.
+  ContentParts parts;              ///< Executable sections; .rodata sections.
+  std::uint64_t loaded_bytes = 0;  ///< Of all sections that are loaded from the file.
 };
 
 /// Looks through the names of a file's sections. Memory images have none.

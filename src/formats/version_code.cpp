@@ -13,22 +13,36 @@ bool is_plausible(std::uint32_t value) {
   return value >= 7000 && value <= 20000 && value % 10 == 0;
 }
 
+constexpr std::byte kMove{0xC7};
+constexpr std::byte kThroughRdi{0x07};
+
+/// Whether one of the kStep instructions that could begin here is the one that is looked for. In
+/// this form, without a way out, compilers make it a few vector instructions.
+constexpr std::size_t kStep = 64;
+bool may_hold_store(const std::byte* code) {
+  unsigned char any = 0;
+  for (std::size_t i = 0; i < kStep; ++i) {
+    any |= static_cast<unsigned char>(code[i] == kMove) &
+           static_cast<unsigned char>(code[i + 1] == kThroughRdi);
+  }
+  return any != 0;
+}
+
 /// mov dword ptr [rdi], imm32: C7 07 and the immediate.
 std::vector<std::uint32_t> find_x86(const CodeRange& range) {
-  constexpr int kOpcode = 0xC7;
-  constexpr std::byte kThroughRdi{0x07};
   constexpr std::size_t kSize = 6;
   std::vector<std::uint32_t> values;
   const std::size_t size = range.code.size();
   if (size < kSize) return values;
   const std::size_t end = std::min(range.starts, size - kSize + 1);
-  for (std::size_t at = 0; at < end; ++at) {
-    const void* const found = std::memchr(range.code.data() + at, kOpcode, end - at);
-    if (found == nullptr) break;
-    at = static_cast<std::size_t>(static_cast<const std::byte*>(found) - range.code.data());
-    if (range.code[at + 1] != kThroughRdi) continue;
-    const auto value = elf::load<std::uint32_t>(range.code, at + 2);
-    if (is_plausible(value)) values.push_back(value);
+  for (std::size_t block = 0; block < end; block += kStep) {
+    const bool is_whole = block + kStep < size;  // The last instruction's second byte counts.
+    if (is_whole && !may_hold_store(range.code.data() + block)) continue;
+    for (std::size_t at = block; at < std::min(block + kStep, end); ++at) {
+      if (range.code[at] != kMove || range.code[at + 1] != kThroughRdi) continue;
+      const auto value = elf::load<std::uint32_t>(range.code, at + 2);
+      if (is_plausible(value)) values.push_back(value);
+    }
   }
   return values;
 }
@@ -60,7 +74,7 @@ std::vector<std::uint32_t> find_aarch64(const CodeRange& range) {
 }  // namespace
 
 std::vector<std::uint32_t> find_version_code(const CodeRange& range, std::uint16_t machine) {
-  if (machine == elf::kMachineX86_64) return find_x86(range);
+  if (machine == elf::kMachineAmd64) return find_x86(range);
   if (machine == elf::kMachineAarch64) return find_aarch64(range);
   return {};
 }

@@ -51,7 +51,7 @@ std::string why_refused(const ProcDirectory& proc, std::string_view status) {
 }
 
 Error refusal(pid_t pid, int error) {
-  const Error gone{ErrorKind::gone, numbered(pid) + " has ended", error};
+  Error gone{ErrorKind::gone, numbered(pid) + " has ended", error};
   if (error == ESRCH) return gone;
   const std::string begin = numbered(pid) + " cannot be traced: ";
   if (error != EPERM && error != EACCES) {

@@ -114,7 +114,7 @@ std::optional<TraceEvent> Tracer::on_stop(pid_t pid, int status) {
   if (event == PTRACE_EVENT_EXEC) return on_exec(pid);
   std::optional<TraceEvent> told;
   if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE) {
-    const pid_t child = static_cast<pid_t>(stop_message(pid));
+    const auto child = static_cast<pid_t>(stop_message(pid));
     const Traced* const made = known(child);
     if (made != nullptr && made->role != Role::thread_of_followed) {
       told = TraceEvent{.kind = TraceEventKind::forked, .pid = traced.process, .child = child};
@@ -152,7 +152,7 @@ std::optional<TraceEvent> Tracer::on_exit_stop(pid_t pid, Traced& traced) {
 
 std::optional<TraceEvent> Tracer::on_exec(pid_t pid) {
   // The thread that called exec has the process's number now, and is its only thread.
-  const pid_t former = static_cast<pid_t>(stop_message(pid));
+  const auto former = static_cast<pid_t>(stop_message(pid));
   if (former != pid) traced_.erase(former);
   Traced& traced = traced_[pid];
   traced.process = pid;

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)reader->function_at(4096);
     (void)reader->read_slots();
     (void)scan_contents(source, reader->program_headers(), facts.machine,
-                        reader->code_and_constants());
+                        reader->content_parts());
   }
   return 0;
 }

@@ -19,7 +19,7 @@ enum class LoaderStart : bool { running, fresh };
 struct LoaderQuery {
   std::string_view name;              ///< "libcudart.so.12"
   std::optional<std::size_t> caller;  ///< Object whose code calls dlopen; none: the main program.
-  std::string_view caller_file = "";  ///< A file of Snapshot::disk that calls instead; "" for none.
+  std::string_view caller_file = {};  ///< A file of Snapshot::disk that calls instead; "" for none.
   LoaderStart start = LoaderStart::running;
 };
 

@@ -67,7 +67,7 @@ class ObjectReader {
   void note_other_file(LoadedObject& object);
 
   /// Most libraries have their tables here, and small ones lie here as a whole.
-  static constexpr std::size_t kHeadSize = 32 * 1024;
+  static constexpr std::size_t kHeadSize = std::size_t{32} * 1024;
 
   const CaptureContext& context_;
   ProcessMemory& memory_;

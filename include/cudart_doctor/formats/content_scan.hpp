@@ -47,11 +47,15 @@ inline constexpr std::array<std::string_view, 17> kMarkerTexts = {
     "CUDNN_FRONTEND_CUDART_LIB_NAME",
 };
 
+/// With fewer of the yardstick texts nothing is a runtime, whatever its code says.
+inline constexpr std::size_t kFewestYardstickTexts = 2;
+
 /// Searches the PT_LOAD segments of a file: executable ones for constants, all for texts.
 /// Reads in blocks of 64 KiB, each byte once, nothing is held beyond a block and its overlap.
-/// `machine` is e_machine; `only`, where not empty, limits the search to these parts of the
-/// segments (ElfReader::code_and_constants). Errors: io.
+/// `machine` is e_machine. Where `parts` (ElfReader::content_parts) says where constants lie, texts
+/// are searched only there, and version constants only in its code, and only where
+/// kFewestYardstickTexts were found. Errors: io.
 Result<ContentScan> scan_contents(ByteSource& source, const std::vector<ProgramHeader>& headers,
-                                  std::uint16_t machine, const std::vector<FileRange>& only = {});
+                                  std::uint16_t machine, const ContentParts& parts = {});
 
 }  // namespace cudart_doctor

@@ -32,6 +32,13 @@ struct FileRange {
   std::uint64_t end = 0;
 };
 
+/// Where a file has what a search for a runtime looks at. Device code, most of a large CUDA
+/// library, is in neither.
+struct ContentParts {
+  std::vector<FileRange> code;
+  std::vector<FileRange> constants;
+};
+
 /// Where an object keeps the address of a runtime name that it does not define.
 struct SlotPlace {
   std::uint64_t vaddr = 0;  ///< In the object; the load bias is to be added.
@@ -78,10 +85,9 @@ class ElfReader {
 
   [[nodiscard]] const std::vector<ProgramHeader>& program_headers() const;
 
-  /// Where code and constant data lie, by the section headers that read_facts() looked at; empty
-  /// where they could not be read or do not cover the segments. Device code, most of a large CUDA
-  /// library, is not among them.
-  [[nodiscard]] const std::vector<FileRange>& code_and_constants() const;
+  /// By the section headers that read_facts() looked at; empty where they could not be read or do
+  /// not cover the segments.
+  [[nodiscard]] const ContentParts& content_parts() const;
 
  private:
   struct State;

@@ -81,7 +81,7 @@ struct VersionConstant {
 /// Result of the search through an object's bytes.
 struct ContentScan {
   std::vector<std::string> yardstick;      ///< Those of the four yardstick strings that occur.
-  std::vector<VersionConstant> constants;  ///< Plausible constants in executable segments.
+  std::vector<VersionConstant> constants;  ///< Plausible constants in code.
   std::vector<std::string> markers;        ///< Texts that give a known look-alike away.
   std::optional<std::string>
       text_version;         ///< Version that the library carries as text (NVRTC, driver).

@@ -16,7 +16,7 @@ using Code = std::vector<unsigned>;
 bool constant_x86(const Code& bytes) {
   std::vector<std::byte> code;
   for (const unsigned each : bytes) code.push_back(static_cast<std::byte>(each));
-  return returns_constant(code, kMachineX86_64);
+  return returns_constant(code, kMachineAmd64);
 }
 
 bool constant_aarch64(const Code& words) {

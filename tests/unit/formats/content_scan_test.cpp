@@ -107,6 +107,36 @@ TEST_CASE("the AArch64 pair is found up to three instructions apart, aligned") {
   CHECK(scan_code(x86_store(12040), kArm).constants.empty());
 }
 
+TEST_CASE("a store is found wherever it stands, also cut short") {
+  for (const std::size_t size : {6U, 7U, 63U, 64U, 65U, 69U, 70U, 127U, 128U, 129U, 134U, 200U}) {
+    for (std::size_t place = 0; place < size; ++place) {
+      std::string bytes = std::string(place, '\xc7') + x86_store(12040) + std::string(size, '\x07');
+      bytes.resize(size);
+      const auto result = scan_code(bytes, kX86);
+      CHECK(result.constants.size() == (place + 6 <= size ? 1 : 0));
+    }
+  }
+}
+
+TEST_CASE(
+    "of named parts, texts are searched in constants, and code only where they speak for it") {
+  const std::string enough = "libcuda.so.1\0CUDA driver is a stub library\0"s;
+  const std::string little = "libcuda.so.1\0\0CUDA driver is a stub\0library\0"s;
+  const std::string code = x86_store(12040) + x86_store(12040) + enough;
+  for (const auto& [texts, speaks] : {std::pair(enough, true), std::pair(little, false)}) {
+    const std::string bytes = code + texts + code;
+    const ContentParts parts{.code = {{0, code.size()}},
+                             .constants = {{code.size(), code.size() + texts.size()}}};
+    MemorySource source(std::as_bytes(std::span(bytes.data(), bytes.size())));
+    const auto result = scan_contents(source, {loaded(0, bytes.size(), 5)}, kX86, parts);
+    REQUIRE(result);
+    CHECK(result->yardstick.size() == (speaks ? 2 : 1));
+    REQUIRE(result->constants.size() == (speaks ? 1 : 0));
+    if (speaks) CHECK(result->constants[0].count == 2);
+    CHECK(result->bytes == texts.size() + (speaks ? code.size() : 0));
+  }
+}
+
 TEST_CASE("a border between blocks hides nothing and counts nothing twice") {
   const std::string text = "x\0CUDA driver is a stub library\0"s;
   for (std::size_t place = kBlock - 300; place <= kBlock + 8; ++place) {
