@@ -18,7 +18,7 @@ namespace {
 /// A process can make its description in memory refer to one text a million times. The worker then
 /// runs out of its own memory, which is an error, and not out of the machine's.
 void limit_memory() {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef DOCTOR_MEMORY_UNLIMITED
   constexpr rlim_t kMost = rlim_t{512} << 20U;
   rlimit limit = {};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur <= kMost) return;

@@ -1,5 +1,6 @@
-// fuzz_seeds FOLDER: writes inputs that parse, as FOLDER/TARGET-N, for the formats that nobody can
-// write by hand. scripts/fuzz adds the texts.
+// fuzz_seeds FOLDER CASE...: writes inputs that parse, as FOLDER/TARGET-N, for the formats that
+// nobody can write by hand, and the process of each case as a snapshot. scripts/fuzz adds the
+// texts.
 #include <elf.h>
 
 #include <array>
@@ -7,10 +8,13 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include "cases/case_snapshot.hpp"
+#include "cudart_doctor/collect/bundle.hpp"
 #include "cudart_doctor/probe/protocol.hpp"
 #include "support/elf_builder.hpp"
 
@@ -155,11 +159,28 @@ void write_records() {
   record({"kind=sync", "pid=7", "leakcheck=1"});
 }
 
+template <typename T>
+T value_of(Result<T> result, const std::string& file) {
+  if (!result) throw std::runtime_error(file + ": " + result.error().message);
+  return std::move(*result);
+}
+
+void write_case(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) throw std::runtime_error("cannot read " + file);
+  for (const CaseRun& run : value_of(parse_case(text.str(), file), file)) {
+    const Snapshot snapshot = value_of(make_snapshot(run), file);
+    write("pipeline", snapshot_to_json(snapshot) + '\0' + snapshot.maps.text);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: fuzz_seeds FOLDER\n";
+  if (argc < 2) {
+    std::cerr << "usage: fuzz_seeds FOLDER CASE...\n";
     return 2;
   }
   folder = argv[1];
@@ -169,6 +190,7 @@ int main(int argc, char** argv) {
     write_ld_cache();
     write_frames();
     write_records();
+    for (int i = 2; i < argc; ++i) write_case(argv[i]);
   } catch (const std::exception& error) {
     std::cerr << "fuzz_seeds: " << error.what() << '\n';
     return 1;
